@@ -1,4 +1,4 @@
-"""Sort changes of a run's settings: which are the sampler's, which the target's, and which are refused."""
+"""Sort changes of a run's settings into those of the sampler and of the target, and reject others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, settings: dict[str, Any], sampler: param.Parameterized, target: param.Parameterized) -> Self:
-        """Return the change to settings by name, those of the target with ``target.`` before it."""
+        """Return the change to settings by name, with ``target.`` before those of the target."""
         of_target = {name.removeprefix(OF_TARGET): v for name, v in settings.items() if name.startswith(OF_TARGET)}
         of_sampler = {name: value for name, value in settings.items() if not name.startswith(OF_TARGET)}
         for owner, values in ((sampler, of_sampler), (target, of_target)):
@@ -30,7 +30,7 @@ class Change(NamedTuple):
         return cls(of_sampler, of_target)
 
     def applied(self, spec: Spec) -> Spec:
-        """Return a spec with the new values, not checked."""
+        """Return an unchecked spec with the new values."""
         return spec.replace(
             settings={**spec.settings, **self.sampler}, target_settings={**spec.target_settings, **self.target}
         )

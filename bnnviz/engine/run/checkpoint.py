@@ -47,7 +47,7 @@ def pack(saved: dict[str, Any]) -> bytes:
 
 def unpack(data: bytes, version: int, remedy: str) -> dict[str, Any]:
     """Unpack a checkpoint, reading only tensors and plain values."""
-    place = None if torch.cuda.is_available() else "cpu"  # it may have been written on a GPU
+    place = None if torch.cuda.is_available() else "cpu"  # it may be from a GPU
     try:
         _believe(data)
         saved = torch.load(io.BytesIO(data), map_location=place, weights_only=True)
@@ -62,7 +62,7 @@ def unpack(data: bytes, version: int, remedy: str) -> dict[str, Any]:
 
 
 def _believe(data: bytes) -> None:
-    """Refuse an archive that would become far larger than it is: what torch writes is not packed."""
+    """Raise for an archive that would become far larger: torch does not compress."""
     if data.startswith(_ZIP):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > _most(data):
@@ -70,7 +70,7 @@ def _believe(data: bytes) -> None:
 
 
 def _bytes_of(value: Any) -> int:
-    """Return what all tensors would take that are written out: one may repeat a number without end."""
+    """Return the expanded bytes of all tensors: one may repeat a number endlessly."""
     if isinstance(value, Tensor):
         return value.numel() * value.element_size()
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -146,7 +146,7 @@ _CONTENTS: dict[str, Check] = {
 
 
 def check_state(state: Any, chains: int, dim: int, dtype: torch.dtype) -> None:
-    """Refuse a restored state that is of another number of chains or dimensions than its run."""
+    """Raise for a restored state with another number of chains or dimensions than its run."""
     x = getattr(state, "x", None)
     if x is not None and (x.shape != (chains, dim) or x.dtype != dtype):
         raise damaged("x")
@@ -156,5 +156,5 @@ def check_state(state: Any, chains: int, dim: int, dtype: torch.dtype) -> None:
 
 
 def restored_state(sampler: Sampler, saved: dict[str, Any]) -> Any:
-    """Return the saved state of a sampler, which is prepared."""
+    """Return the saved state of a prepared sampler."""
     return restored(get_type_hints(type(sampler).init)["return"], saved, sampler.target.device)

@@ -27,13 +27,13 @@ from bnnviz.targets import Target
 from bnnviz.targets.minibatch import Batch
 
 _STEPS, _STEPS_BY_DIM = 100, 5
-_NO_MASS, _NO_MASS_BY_DIM = 50.0, 5.0  # of U above its least
-_CALM, _CALM_STEPS = 0.005, 8  # of g' B g by the dimension
+_NO_MASS, _NO_MASS_BY_DIM = 50.0, 5.0  # of U above its minimum
+_CALM, _CALM_STEPS = 0.005, 8  # limit of g' B g relative to the dimension, and steps below it
 _ARMIJO, _SHORTER = 1e-4, 0.3
-_LEAST = 1e-10  # of alpha: shorter ones are lost in rounding
-_LOOKS, _OUTSIDE = 16, 0.25  # points that are looked at around an end, and the share outside that makes an edge
+_LEAST = 1e-10  # minimum alpha: shorter ones are lost in rounding
+_LOOKS, _OUTSIDE = 16, 0.25  # points tested around an end, and the fraction outside at an edge
 _SHORTEST = 40  # halvings of the way back from an edge
-_ROUNDING = 1e-6  # share of U by which it may seem to climb in single precision
+_ROUNDING = 1e-6  # relative increase of U tolerated as rounding in single precision
 
 
 class Descent:
@@ -45,7 +45,7 @@ class Descent:
     def __init__(self, target: Target, x: Tensor, steps: int) -> None:
         self.target, self.steps, self.taken, self.seconds = target, steps, 0, 0.0
         self.x = self._last = x.detach().clone()
-        # Not torch.optim, which imports torch's compiler: a second and more, for which a worker's first run would wait.
+        # Not torch.optim, which imports torch's compiler and would delay a worker's first run by more than a second.
         self._mean, self._square = torch.zeros_like(self.x), torch.zeros_like(self.x)
         few = target.descent_rows
         self._batched = few is not None and few < (target.data_rows or 0)
@@ -79,7 +79,7 @@ class Descent:
         self.x = self.x - move
 
     def _turned_back(self, slope: Tensor, lost: Tensor) -> Tensor:
-        """Take chains that are lost (chains, 1) half of the way back to where U was finite; they rest there."""
+        """Move lost chains (chains, 1) halfway back to a finite U, with zero momentum."""
         self._last = torch.where(lost, self._last, self.x)
         self.x = torch.where(lost, 0.5 * (self.x + self._last), self.x)
         self._mean, self._square = (torch.where(lost, 0.0, part) for part in (self._mean, self._square))
@@ -87,7 +87,7 @@ class Descent:
 
     @property
     def seconds_left(self) -> float:
-        """About the seconds that the other steps will take; nan before the first."""
+        """Approximate seconds of the remaining steps; nan before the first."""
         return self.seconds / self.taken * (self.steps - self.taken) if self.taken else float("nan")
 
     def _seen(self) -> Target | Batch:
@@ -98,7 +98,7 @@ class Descent:
         return self.target.batch(torch.randint(self.target.data_rows, shape, generator=rng, device=rng.device))
 
     def ends(self) -> Tensor:
-        """Return where each chain came to, (chains, dim)."""
+        """Return the end of each chain, (chains, dim)."""
         return self.x.clone()
 
     def starts(self) -> Tensor:
@@ -120,7 +120,7 @@ class QuasiNewton(Descent):
         self._begun = self.x
         self._eye = torch.eye(x.shape[1], dtype=torch.float64, device=x.device)
         self._inverse = self._eye.expand(len(x), -1, -1)
-        self._fresh = torch.ones(len(x), dtype=torch.bool, device=x.device)  # nothing was learned yet
+        self._fresh = torch.ones(len(x), dtype=torch.bool, device=x.device)  # before the first update
         self._alpha: Tensor | None = None
         self._gradient = self._direction = torch.zeros_like(x, dtype=torch.float64)
         self._resting = torch.zeros(len(x), dtype=torch.bool, device=x.device)
@@ -129,11 +129,11 @@ class QuasiNewton(Descent):
 
     @property
     def done(self) -> bool:
-        """Whether all chains have arrived or are lost, or all steps are taken."""
+        """Whether all chains have converged or are lost, or all steps are taken."""
         return self.taken >= self.steps or bool(self._resting.all())
 
     def advance(self, steps: int) -> None:
-        """Take some steps, as long as a chain is on its way."""
+        """Take some steps, until all chains have ended."""
         for _ in range(steps):
             if self.done:
                 return
@@ -148,7 +148,7 @@ class QuasiNewton(Descent):
         finite = torch.isfinite(potential) & torch.isfinite(gradient).all(-1)
         if first:
             taken = finite
-            # A first step of length one at most, whatever the scale of U.
+            # A first step of at most length one, whatever the scale of U.
             self._inverse = self._eye / torch.linalg.vector_norm(gradient, dim=-1).clamp_min(1.0)[:, None, None]
             self._alpha = torch.ones_like(potential)
         else:
@@ -173,7 +173,7 @@ class QuasiNewton(Descent):
         return self._calm >= _CALM_STEPS
 
     def ends(self) -> Tensor:
-        """Return where each chain came to (chains, dim), one that has not arrived at the best of those that have."""
+        """Return the end of each chain (chains, dim); those that have not converged move to the best end."""
         if self._ends is None:
             self._ends = self._refined_ends()
         return self._ends.clone()
@@ -200,7 +200,7 @@ class QuasiNewton(Descent):
 
     def starts(self) -> Tensor:
         """Return the starting points (chains, dim): the ends, or random points near an edge there."""
-        ends, target = self.ends(), self.target.clone()  # which counts the points for itself
+        ends, target = self.ends(), self.target.clone()  # with a separate counter of points
         rng = torch.Generator().manual_seed(1)
         spread = torch.linalg.cholesky_ex(self._inverse).L
 

@@ -1,4 +1,4 @@
-"""Choose the device that a run computes on, time its work there, and free its memory."""
+"""Choose the device of a run, time its work there, and free its memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bnnviz.errors import BnnvizError
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of glibc's mallopt
 _KEPT_FREE, _LARGE = 32 << 20, 4 << 20  # bytes
-# Multiply-adds of one gradient below which a second thread costs more than it brings.
+# Multiply-adds of one gradient below which a second thread does not pay.
 _THREADED_WORK = 50_000_000
 
 
@@ -74,7 +74,7 @@ def using_threads(count: int) -> Iterator[None]:
 
 
 def _mark(device: torch.device) -> torch.cuda.Event | None:
-    """Return a mark in a GPU's queue of work; None on a CPU."""
+    """Mark the position in a GPU's queue of work; None on a CPU."""
     if device.type != "cuda":
         return None
     mark = torch.cuda.Event(enable_timing=True)
@@ -83,14 +83,14 @@ def _mark(device: torch.device) -> torch.cuda.Event | None:
 
 
 def _since(mark: torch.cuda.Event, device: torch.device) -> float:
-    """Wait until the GPU has come to the end of its queue, and return the seconds since a mark."""
+    """Wait until the GPU has emptied its queue, and return the seconds since a mark."""
     end = _mark(device)
     end.synchronize()
     return mark.elapsed_time(end) / 1000
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the torch device of a name; ``auto`` is the first GPU if there is one."""
+    """Return the torch device of a name; ``auto`` is the first GPU if available."""
     if name == "auto":
         return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
     available = ["cpu"] + [f"cuda:{i}" for i in range(torch.cuda.device_count())]

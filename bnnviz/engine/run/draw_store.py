@@ -44,15 +44,15 @@ class BlockStore:
         return names
 
     def get(self, names: list[str]) -> Tensor | None:
-        """Return the draws (chains, draws, dim) of these blocks; None of no block."""
+        """Return the draws (chains, draws, dim) of these blocks; None without blocks."""
         return torch.cat([self._blocks[name] for name in names], dim=1) if names else None
 
     def keep(self, names: Iterable[str]) -> None:
-        """Forget all other blocks."""
+        """Drop all other blocks."""
         self._blocks = {name: self._blocks[name] for name in names}
 
     def size(self, names: Iterable[str]) -> int:
-        """Return how many bytes these blocks take."""
+        """Return the bytes of these blocks."""
         return sum(self._blocks[name].numel() * self._blocks[name].element_size() for name in names)
 
 
@@ -83,7 +83,7 @@ class DrawStore:
         self.pass_over(skip)
         self.counts = np.zeros(chains, dtype=np.int64)
         self.made = np.zeros(chains, dtype=np.int64)
-        self._blocks: list[str] = []  # names of the first draws' blocks in a block_store, as far as they are whole
+        self._blocks: list[str] = []  # names of the first draws' complete blocks in a block_store
 
     def pass_over(self, skip: int) -> None:
         """Discard the first ``skip`` draws of each chain; only the last few are shown, until there are others."""
@@ -92,7 +92,7 @@ class DrawStore:
         self.early = self.buffer.new_zeros(chains, min(skip, _EARLY), dim)
 
     def add(self, rows: Draws) -> None:
-        """Add draws; those of the warm-up, beyond the limit or between the kept ones are passed over."""
+        """Add draws, except those of the warm-up, beyond the limit or between the kept ones."""
         if not len(rows.chain):
             return
         chain, index, x = rows.chain, rows.index - self.skip, rows.x
@@ -114,7 +114,7 @@ class DrawStore:
             self.early[chain[early], index[early] % self.early.shape[1]] = x[early]
 
     def settling(self, alive: np.ndarray) -> Tensor:
-        """Return the last draws of the warm-up that every living chain has, (chains, draws, dim)."""
+        """Return the last common draws of the warm-up of all living chains, (chains, draws, dim)."""
         chosen = alive if alive.any() else np.ones_like(alive)
         return self.early[torch.as_tensor(chosen, device=self.early.device)][:, : int(self.made[chosen].min())]
 
@@ -131,7 +131,7 @@ class DrawStore:
         return np.zeros(len(self.counts), bool) if self.limit is None else self.counts >= self.limit
 
     def common(self, alive: np.ndarray) -> int:
-        """Return how many draws every living chain has."""
+        """Return the number of common draws of all living chains."""
         return int(self.counts[alive].min()) if alive.any() else int(self.counts.min())
 
     def view(self, alive: np.ndarray) -> Tensor:
@@ -141,7 +141,7 @@ class DrawStore:
         return buffer[:, : self.common(alive)]
 
     def save(self, draws: bool = True, block_store: BlockStore | None = None) -> dict[str, Any]:
-        """Return its state for a checkpoint, with the draws, with their names in a block_store, or without."""
+        """Return the state for a checkpoint: with the draws, with the names of their blocks, or without draws."""
         kept = self.buffer[:, : int(self.counts.max()) if draws else 0]
         return {
             "buffer": kept.clone()
@@ -154,7 +154,7 @@ class DrawStore:
         }
 
     def load(self, saved: dict[str, Any], block_store: BlockStore | None = None) -> None:
-        """Take a saved state over."""
+        """Restore a saved state."""
         kept = saved["buffer"] if block_store is None else block_store.get(saved["buffer"])
         if kept is not None:
             self.fill(kept)
@@ -162,7 +162,7 @@ class DrawStore:
         self.every = saved["every"]
 
     def fill(self, kept: Tensor) -> None:
-        """Put the first draws (chains, draws, dim) in their place."""
+        """Insert the first draws (chains, draws, dim)."""
         self._blocks = []
         self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
         self._room.written(kept)

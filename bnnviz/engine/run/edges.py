@@ -49,7 +49,7 @@ def has_edge_around(target: Target, points: Tensor, length: float) -> bool:
 
 
 def _finite_in_double(target: Target, x: Tensor) -> Tensor:
-    """Return where U is finite in double precision, (n,); nowhere if it is computed so already, or cannot be."""
+    """Return whether U is finite in double precision, (n,); False if double is in use or unsupported."""
     nowhere = torch.zeros(len(x), dtype=torch.bool, device=x.device)
     if x.dtype == torch.float64:
         return nowhere

@@ -12,17 +12,17 @@ from bnnviz.samplers.base import OF_U
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN, Target
 
-#: Settings that may be too large where every chain meets values that are not finite.
+#: Settings that may be too large if every chain meets non-finite values.
 _STEP_SIZES = ("step_size", "learning_rate")
-_OVERFLOWS = 1e6  # coordinates from which on U may be infinite since its terms overflow
+_OVERFLOWS = 1e6  # coordinates beyond which the terms of U may overflow
 _CAUSE = "Outside of a support U is inf, not -inf; otherwise look for divisions by zero and logarithms of zero."
 _PLACES, _SHOWN = 8, 4  # steps searched for such a point, and its displayed coordinates
-_FAR = 10.0  # times the distance from zero at which chains began, from which on it is asked whether U has an end
-_FAR_SLOWLY = 2.0  # of what descends by steps of one length
-_DECADES = 6  # that U is followed outwards
-_POINTS = 32  # of each decade
-_FLAT = 0.1  # of U in a decade: even where U is a logarithm it rises by more
-_FALL = 10.0  # of U over these: less may be rounding, or a tail that is nearly flat
+_FAR = 10.0  # factor of the initial distance from zero beyond which a chain may run away
+_FAR_SLOWLY = 2.0  # the same for steps of one length
+_DECADES = 6  # over which U is followed outwards
+_POINTS = 32  # per decade
+_FLAT = 0.1  # of U per decade: even a logarithm rises more
+_FALL = 10.0  # of U over these: less may be rounding, or a nearly flat tail
 
 
 def keep(notes: list[Message], message: Message | None) -> None:
@@ -69,7 +69,7 @@ def _where_infinite(target: Target, points: Tensor) -> str:
 
 
 def stopped(sampler: Sampler, chain: int, step: int) -> Message:
-    """Return that a chain has stopped at a step."""
+    """Return the message that a chain has stopped at a step."""
     return Message("chain_stopped", chain=chain, step=step, sampler=sampler.registered)
 
 
@@ -87,7 +87,7 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: l
     The other chains are not draws of the density either: they have avoided its edge.
     """
     told = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
-    # A functional whose tail is outside has an infinite mean of U wherever it is proposed.
+    # A functional with a tail outside has an infinite mean of U for any proposal.
     if isinstance(target, BNN) or told is None or (rejects(sampler) and not sampler.traits.functional):
         return None
     potential = step_batch.column(told)
@@ -122,7 +122,7 @@ def _is_near(x: Tensor, begun: Tensor) -> bool:
 
 
 def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
-    """Return whether a chain at x (dim,) is at an edge of the support, of chains that began at points (chains, dim)."""
+    """Return whether a chain at x (dim,) is at an edge of the support, given starting points (chains, dim)."""
     points = torch.cat([begun, x[None]])
     return has_edge_around(target, points, 1e-3 + float((points - points[0]).abs().max()))
 
@@ -139,7 +139,7 @@ class RunawayWatch:
         self._far = (_FAR_SLOWLY if slow else _FAR) * (1 + float(torch.nan_to_num(self._start).abs().max()))
 
     def message(self, target: Target, x: Tensor) -> Message | None:
-        """Return which chain of x (chains, dim) runs away; None if none does."""
+        """Return the message on the chain of x (chains, dim) that runs away, or None."""
         reached = torch.nan_to_num(x.detach(), nan=0.0, posinf=0.0, neginf=0.0).abs().amax(-1)
         farthest = float(reached.max())
         if farthest < self._far or x.shape != self._start.shape:

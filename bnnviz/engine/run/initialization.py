@@ -1,4 +1,4 @@
-"""Find where chains start: random points, modes or given points."""
+"""Find starting points: random points, modes or given points."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bnnviz.samplers import Sampler
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN, Target
 
-# Steps of Adam from the old mode to that of changed data: a person waits meanwhile.
+# Steps of Adam from the old mode to that of changed data, while the user waits.
 _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
-_FEW = 100  # dimensions in which an inverse Hessian is kept
-_RIDGE, _NEAR = 3.0, 10.0  # by which U is higher between two modes, and the most by which a mode that counts is
+_FEW = 100  # maximum dimensions with an inverse Hessian
+_RIDGE, _NEAR = 3.0, 10.0  # minimum rise of U between two modes, and the maximum excess of a counted mode
 #: Maximum number of random starting points per chain, as in Stan.
 TRIES = 100
 
@@ -55,13 +55,13 @@ def random_points(target: Target, chains: int, rng: torch.Generator) -> Tensor:
 
 
 def _undefined(target: Target, x: Tensor) -> Tensor:
-    """Return the numbers of the points (n, dim) at which U or its gradient is not finite."""
+    """Return the indices of the points (n, dim) with a non-finite U or gradient."""
     potential, gradient = target.gradient(x)
     return (~(torch.isfinite(potential) & torch.isfinite(gradient).all(-1))).nonzero()[:, 0]
 
 
 def of_given_points(target: Target, x: Tensor) -> list[Message]:
-    """Return which chains start where U or its gradient is not finite, of given points (chains, dim); they are kept."""
+    """Return a message on given points (chains, dim) with a non-finite U or gradient, which are kept."""
     undefined = [] if isinstance(target, BNN) else _undefined(target, x).tolist()
     if not undefined:
         return []
@@ -69,7 +69,7 @@ def of_given_points(target: Target, x: Tensor) -> list[Message]:
 
 
 def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
-    """Return the mode of a target that has changed, by a descent from the old one (dim,), and the gradients it took."""
+    """Return the mode of a changed target, by a descent from the old one (dim,), and its cost in gradients."""
     work = 6 * max(target.examples, 1) * target.row_work
     steps = int(min(_REFIT_STEPS, max(10, _REFIT_WORK / work)))
     descent = Descent(target, mode[None], steps)
@@ -114,18 +114,18 @@ class StartSearch:
         self.descent = self._descent(sampler) if needed else None
 
     def begin_anew(self, sampler: Sampler) -> None:
-        """Descend from the beginning: on data that have changed a descent ends elsewhere."""
+        """Restart the descent, which ends elsewhere on changed data."""
         if self.descent is not None:
             self.descent = self._descent(sampler)
 
     def _descent(self, sampler: Sampler) -> Descent:
-        """Return the way down: of a function in few dimensions by curvature, which its scales may need."""
+        """Return the descent: by curvature for a function in few dimensions, whose scales may differ."""
         if not self._target.located and self._target.dim <= _FEW:
             return QuasiNewton(self._target, self._x0)
         return Descent(self._target, self._x0, sampler.descent_steps(self._target))
 
     def advance(self, steps: int) -> int:
-        """Take some steps; return the gradients of single rows that they took."""
+        """Take some steps; return their cost in gradients of single rows."""
         if self.descent is None:
             return 0
         before = self.descent.taken
@@ -151,7 +151,7 @@ class StartSearch:
 
 
 def make_target(spec: Spec) -> Target:
-    """Return the target that a spec names, with the settings and the file that it has."""
+    """Return the target of a spec, with its settings and file."""
     attachment = spec.target_attachment
     extra = {} if attachment is None else {"attachment": attachment}
     return targets.REGISTRY.get(spec.target)(**spec.target_settings, **extra)

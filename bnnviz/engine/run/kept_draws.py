@@ -20,15 +20,15 @@ _STORES = ("store", "logs", "path", "draw_stats")
 
 
 class KeptDraws:
-    """The part of a run that keeps its draws; all else that it knows is of `Run`."""
+    """The part of a run that keeps its draws; other attributes are those of `Run`."""
 
     def begin_draws(self) -> None:
-        """Make empty stores: of draws, of their log weights, and of a few integrals along the path of each chain."""
+        """Create empty stores for draws, log weights, and integrals along the path of each chain."""
         chains, dim = self.spec.chains, self.target.dim
         kept = (self.draw_limit, self.dropped, self.device)
         self.store = DrawStore(chains, dim, *kept, self.dtype, self.capacity)
         columns = 1 if self.sampler.traits.weighted else 0
-        # As many as there are draws: the store of draws may keep fewer than its capacity.
+        # As many as all draws: the store of draws may keep fewer than its capacity.
         self.logs = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = len(self.sampler.sample_stats())
         self.draw_stats = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
@@ -46,17 +46,17 @@ class KeptDraws:
 
     @property
     def draw_limit(self) -> int | None:
-        """Draws of each chain after which it ends: where its spec has no end, one if all would be the same point."""
+        """Maximum draws per chain: as in the spec, or one for an endless run with a single point."""
         endless = self.spec.draws is None
         return 1 if endless and self.sampler.traits.one_point else self.spec.draws
 
     @property
     def capacity(self) -> int:
-        """Draws kept of each chain where their number has no limit."""
+        """Kept draws per chain of an endless run."""
         return LIVE_CAPACITY
 
     def _last_draws(self, rows: Draws) -> np.ndarray:
-        """Return the step of a block after which each chain has its last draw, (chains,); -1 if it has not."""
+        """Return the step of a block after which each chain has its last draw, (chains,), or -1."""
         ends = torch.full((len(self.alive),), -1, device=rows.chain.device)
         if rows.step is not None and self.store.limit is not None:
             last = rows.index == self.store.skip + self.store.limit - 1
@@ -83,7 +83,7 @@ class KeptDraws:
             begun = end
 
     def collect(self, rows: Draws) -> None:
-        """Keep the draws that steps made."""
+        """Keep the draws of a block of steps."""
         self.store.add(rows)
         if rows.log_weight is not None:
             self.logs.add(rows._replace(x=rows.log_weight[:, None]))
@@ -93,11 +93,11 @@ class KeptDraws:
             self.draw_stats.add(rows._replace(x=rows.stats))
 
     def saved_draws(self, draws: bool, block_store: BlockStore | None) -> dict[str, Any]:
-        """Return the stores for a checkpoint, with the draws, with their names in a block_store, or without."""
+        """Return the stores for a checkpoint: with the draws, with the names of their blocks, or without draws."""
         return {name: getattr(self, name).save(draws or name == "path", block_store) for name in _STORES}
 
     def load_draws(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
-        """Take over the stores of a checkpoint."""
+        """Restore the stores of a checkpoint."""
         for name in _STORES:
             getattr(self, name).pass_over(saved["store"]["skip"])
             getattr(self, name).load(saved[name], block_store)
@@ -105,7 +105,7 @@ class KeptDraws:
     def refill(
         self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None
     ) -> None:
-        """Take back draws (chains, draws, dim), weights and statistics (chains, draws) that a checkpoint is without."""
+        """Restore draws (chains, draws, dim), weights and statistics (chains, draws) missing in a checkpoint."""
         self.store.fill(torch.as_tensor(draws)[:, : int(self.store.counts.max())])
         if log_weights is not None:
             self.logs.fill(torch.as_tensor(log_weights)[:, : int(self.logs.counts.max()), None])
@@ -140,7 +140,7 @@ class KeptDraws:
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
-        """Sample statistics of the draws of the living chains by name, (chains, draws) each; nan where not known."""
+        """Sample statistics of the living chains' draws by name, (chains, draws) each; nan if unknown."""
         kept = self.draw_stats.view(self.alive).cpu().numpy()
         return {name: kept[..., k] for k, name in enumerate(self.sampler.sample_stats())}
 

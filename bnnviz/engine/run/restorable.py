@@ -19,11 +19,11 @@ from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
 from bnnviz.targets.base import RejectedPoints
 
-_SEED_BYTES = 7  # of a digest: a seed has eight, with a sign
+_SEED_BYTES = 7  # of a digest: a seed has eight, including a sign
 _VERSION = 1
-#: Plain values that a checkpoint holds.
+#: Types of plain values in a checkpoint.
 _PLAIN = ("phase", "steps", "gradients", "era", "seconds", "cpu_seconds", "device_seconds")
-_SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
+_SAME_POTENTIAL = 1e-3  # relative difference of U between machines
 
 
 class TargetFingerprint:
@@ -46,7 +46,7 @@ class TargetFingerprint:
         return self.taken
 
     def check(self, taken: dict[str, Any] | None) -> None:
-        """Take over the fingerprint of a checkpoint."""
+        """Restore the fingerprint of a checkpoint."""
         self.taken = taken
         if taken is None:
             return
@@ -71,7 +71,7 @@ class Restorable(KeptDraws):
 
     @property
     def _x(self) -> torch.Tensor | None:
-        """Where chains are, (chains, dim)."""
+        """Positions of the chains, (chains, dim)."""
         return getattr(self.state, "x", None)
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
@@ -152,7 +152,7 @@ class Restorable(KeptDraws):
             listener()
 
     def _draw_on(self, numbers: Tensor) -> None:
-        """Draw on from a generator's state; a generator of another kind of device cannot, and is seeded by it."""
+        """Continue from a generator's state; a generator of another kind of device is seeded by it instead."""
         if len(numbers) == len(self.rng.get_state()):
             self.rng.set_state(numbers)
             return

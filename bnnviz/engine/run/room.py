@@ -1,4 +1,4 @@
-"""Make room for the draws of a run, in memory or in a file, and refuse a run that the memory cannot hold."""
+"""Allocate the draws of a run, in memory or in a file, and reject runs that exceed the memory."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 # Bytes of draws on a CPU from which on a file holds them, and maximum bytes before a flush.
 _IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
-_ROW_BYTES = 4  # of the random number that each row has where some are chosen
+_ROW_BYTES = 4  # of the random number per row for minibatches
 
 
 def check_state(sampler: Sampler, target: Target, chains: int, dtype: torch.dtype, device: torch.device) -> None:
     """Raise for chains that exceed the memory, including the memory of one step."""
     free = _free_on(device)
-    width = type(sampler).width  # some know it only once they are prepared
+    width = type(sampler).width  # some samplers know it only after preparation
     numbers = (width if isinstance(width, int) else 1) * chains * target.dim
     memory.check(
         2 * numbers * dtype.itemsize,
@@ -86,7 +86,7 @@ def _mapped(size: int) -> mmap.mmap:
         if size > shutil.disk_usage(folder).free:  # some disks would be filled before they report it
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with tempfile.TemporaryFile(dir=folder) as file:
-            # Without room on the disk a write to the map would end the process.
+            # Without reserved disk space a write to the map would end the process.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, size)
             else:

@@ -47,9 +47,9 @@ log = logging.getLogger(__name__)
 _LONGEST_BLOCK = 256
 # Maximum fraction of the caller's time per block, so that observers get answers in time.
 BLOCK_SHARE = 0.6
-_STEP_SECONDS = 0.008  # a first guess
-_SHORT_S, _COMPILE_S = 4.0, 25.0  # that an eager run takes before it is worth while, and that compiling takes at least
-# States that a block may keep, in numbers: 80 MB.
+_STEP_SECONDS = 0.008  # initial guess
+_SHORT_S, _COMPILE_S = 4.0, 25.0  # minimum seconds of an eager run, and of a compilation
+# Maximum numbers of a block's states: 80 MB.
 _BLOCK_NUMBERS = 20_000_000
 
 
@@ -79,7 +79,7 @@ class Run(Restorable):
         self.spec = self.begun = spec = attached(spec, held(spec))
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
-        # Others may have theirs on the same network, or by the same instance, at the same time.
+        # Other runs may use the same network or instance at the same time.
         self.target = make_target(spec) if target is None else target.clone()
         self.target.to(self.device, self.dtype).use_native(waits=spec.draws is not None)
         chosen = samplers.REGISTRY.get(spec.sampler)
@@ -108,12 +108,12 @@ class Run(Restorable):
         self._step_seconds = _STEP_SECONDS
         self.threads = threads_for(6 * spec.chains * self.target.examples * self.target.row_work)
         self.search: dict[str, Any] | None = None
-        self.minutes: float | None = None  # that pilot and run may take, where a pilot chose the sampler
+        self.minutes: float | None = None  # time limit of pilot and run, if a pilot chose the sampler
         self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()
         self.waiting = Waiting(self)
         self.listeners: list[Callable[[StepBatch], None]] = []
-        self.on_work: list[Callable[[], None]] = []  # after each piece of work, the search for a start included
+        self.on_work: list[Callable[[], None]] = []  # called after each piece of work, including the start search
         self.on_move: list[Callable[[], None]] = []
         self.on_renewal: list[Callable[[], None]] = []
 
@@ -137,17 +137,17 @@ class Run(Restorable):
 
     @property
     def kernel(self) -> str:
-        """What computes a step: "eager", "compiling" (eager still) or "compiled"."""
+        """The kernel in use: "eager", "compiling" (still eager) or "compiled"."""
         return self._switch.state
 
     @property
     def compiled_since(self) -> int | None:
-        """The step from which on the kernel is the compiled one."""
+        """The step of the switch to the compiled kernel."""
         return self._switch.compiled_since
 
     @property
     def progress(self) -> float:
-        """Share of the work done, 0 to 1; nan for a run without an end."""
+        """Fraction of the work done, 0 to 1; nan for a run without an end."""
         if self.phase == "done":
             return 1.0
         if self.spec.draws is None:
@@ -159,7 +159,7 @@ class Run(Restorable):
 
     @property
     def descent(self) -> Descent | None:
-        """The way to a mode that the run is on; None off such a way."""
+        """The current descent to a mode, or None."""
         return self._search.descent if self.phase == "start" and self._search is not None else None
 
     def prepare(self) -> None:
@@ -168,7 +168,7 @@ class Run(Restorable):
             self._prepare_some(50)
 
     def set_out(self, start: Start) -> None:
-        """Begin here instead of looking for a start, so that the next step is the kernel's first."""
+        """Start here without a start search, so that the next step is the kernel's first."""
         self._start = start
         self.prepare()
 
@@ -184,7 +184,7 @@ class Run(Restorable):
     def advance(self, seconds: float = 0.02) -> int:
         """Work for about the given seconds; return the number of kernel steps."""
         begun, first = time.perf_counter(), self.steps
-        # For all blocks at once: to set the number of threads takes as long as a few steps of a small network.
+        # For all blocks at once: setting the number of threads takes as long as a few steps of a small network.
         with using_threads(self.threads):
             while not self.finished and time.perf_counter() - begun < seconds:
                 if self._awaits_kernel():
@@ -195,7 +195,7 @@ class Run(Restorable):
                     continue
                 self._prepare_some(10)
                 if self.phase != "start":
-                    # A run that is paused while it looks for its start must not take a step of the kernel.
+                    # A run paused during its start search must not take a step of the kernel.
                     break
         return self.steps - first
 
@@ -208,7 +208,7 @@ class Run(Restorable):
     def _prepare_some(self, steps: int) -> None:
         with Clock(self):
             if self._search is None:
-                # Drawn for a given start too: a run makes the same draws wherever the same start comes from.
+                # Drawn for a given start too: the draws do not depend on the origin of a start.
                 given = self._start is not None or (self._points is not None and not self.sampler.needs_mode)
                 draw = self.target.initial if given else partial(random_points, self.target)
                 x0 = draw(self.spec.chains, self.rng)
@@ -318,7 +318,7 @@ class Run(Restorable):
         return self.phase in ("warm-up", "sampling")
 
     def _awaits_kernel(self) -> bool:
-        """Begin to compile where that is due; return whether nothing can be done until it is done."""
+        """Start a compilation if it is due; return whether the run must wait for it."""
         if not (self._wants_kernel and self._steps_compile):
             return False
         self._switch.begin(self.sampler, self.state, self.numbers, self.threads)
@@ -327,7 +327,7 @@ class Run(Restorable):
         return (waits or self.compiled_since is not None) and self.kernel == "compiling"
 
     def _swap_kernel(self) -> None:
-        """Take the compiled kernel over once there is one, between two blocks."""
+        """Switch to the compiled kernel between two blocks if it is ready."""
         if not self._switch.due:
             return
         changed, error = self._switch.take_over(self.steps)
@@ -337,7 +337,7 @@ class Run(Restorable):
             failures.keep(self.notes, Message("not_compiled", reason=error))
 
     def _account(self, step_batch: StepBatch, rows: Draws | None) -> None:
-        self._target_fingerprint.take(self._x, self.era)  # now, as a target that has failed could not be asked
+        self._target_fingerprint.take(self._x, self.era)  # now, as a failed target cannot be evaluated later
         for part, counted in self.counted(step_batch, rows):
             self.gradients += self.sampler.gradient_cost(part, counted)
             self.sampler_stats.add(part, counted)
@@ -366,9 +366,9 @@ class Run(Restorable):
             awaited = self.sampler.awaited(self.state)
             self.notes.append(Message("tuning_ended", steps=self.steps, awaited=awaited))
         if self._points is not None and self.sampler.traits.converges:
-            # Chains that took equally many steps are not spread as the target is, however they began.
+            # Chains after equally many steps are not distributed like the target, for any start.
             self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())
-            # No path leads from where they were to there.
+            # No path connects the old and the new positions.
             _call(self.on_move)
             _call(self.on_renewal)
         self._end_warmup()
@@ -403,14 +403,14 @@ class Run(Restorable):
     def _note_runaways(self, step_batch: StepBatch) -> None:
         if isinstance(self.target, BNN) or self.finished:
             return
-        # From where the first block began: its first step may lead as far as any.
+        # From the start of the first block: its first step may be the longest.
         begun = self.sampler.reach(step_batch.before[0])
         if begun is None:
             return
         self._runaways = self._runaways or failures.RunawayWatch(begun, self.sampler.traits.descends)
         for place, state in enumerate(step_batch.before):
             number = step_batch.first_step + place
-            # The steps that are looked at do not depend on how the time is cut.
+            # The selected steps do not depend on the slicing of time.
             if number & (number - 1) and number % _LONGEST_BLOCK:
                 continue
             if found := self._runaways.message(self.target, self.sampler.reach(state)):
@@ -421,12 +421,12 @@ class Run(Restorable):
         self.phase, self.error = "failed", error
 
     def end_search(self) -> None:
-        """Start the chains from where the search for a start is."""
+        """Start the chains at the current state of the start search."""
         if self.phase == "start" and self._search is not None:
             self._set_out(self._start or self._search.start())
 
     def end_warmup(self) -> None:
-        """End tuning and warm-up: the next draws are kept. The change log has it, as it changes the draws."""
+        """End tuning and warm-up, so that the next draws are kept; the change log records it."""
         if self.phase == "tuning":
             self.state = self.sampler.end_window(self.numbers, self.state, last=True)
             self._end_warmup()
@@ -438,7 +438,7 @@ class Run(Restorable):
             self._next_phase()
 
     def keep_states(self) -> None:
-        """Keep the present states as draws, of a run that ends before it has made one."""
+        """Keep the current states as draws, for a run that ends before its first draw."""
         self.end_search()
         self.end_warmup()
         chain = torch.arange(self.spec.chains, device=self.device)
@@ -492,7 +492,7 @@ class Run(Restorable):
                 self.gradients += gradients
                 self.mode = new.refined_mode(self.target, mode)
             new.prepare(self.target, self.mode)
-        except BnnvizError as error:  # of data on which there is no mode near
+        except BnnvizError as error:  # no mode nearby on these data
             self.sampler = old
             self._fail(error.message)
             return

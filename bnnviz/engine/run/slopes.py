@@ -1,4 +1,4 @@
-"""Ask whether a function that a user gave has a slope at all, before anything is sampled by it."""
+"""Check that a user's function has a gradient at all, before sampling."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.targets import Target
 
-_POINTS = 16  # at which it is asked, some of them where chains begin
-_WORK = 3e8  # multiply-adds that asking may take
+_POINTS = 16  # tested points, some of them starting points
+_WORK = 3e8  # maximum multiply-adds of the check
 
 
 def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:

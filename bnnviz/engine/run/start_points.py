@@ -41,7 +41,7 @@ class StartPoints:
         return named and self.chosen == wanted and spec.start["sha256"] in (None, self.sha256)
 
     def check(self, dim: int) -> None:
-        """Refuse points of another dimension."""
+        """Raise for points of another dimension."""
         source = self._source()
         if self.x.shape[1] != dim:
             remedy = "give points" if self.about["sampler"] is None else "start from a recording of a target"
@@ -52,11 +52,11 @@ class StartPoints:
             )
 
     def dealt(self, chains: int) -> np.ndarray:
-        """Return a point for each chain, (chains, dim): in turn, so that with more chains some share one."""
+        """Return one point per chain, (chains, dim), in turn: with more chains some share a point."""
         return self.x[np.arange(chains) % len(self.x)]
 
     def remarks(self, spec: Spec) -> list[Message]:
-        """Return where a run's chains start."""
+        """Return messages on the starting points of a run."""
         about = self.about
         if about["sampler"] is None:
             return [Message("given_start")]
@@ -76,7 +76,7 @@ class StartPoints:
         return NAMELESS if name is None else f"the recording {Path(name).name}"
 
     def pack(self) -> bytes:
-        """Return them as the bytes of a NumPy archive without pickles."""
+        """Return the bytes of a NumPy archive without pickles."""
         words = {"sha256": self.sha256, "about": self.about, "chosen": self.chosen}
         buffer = io.BytesIO()
         np.savez(buffer, x=self.x, words=np.array(json.dumps(words)))
@@ -84,7 +84,7 @@ class StartPoints:
 
     @classmethod
     def unpack(cls, content: bytes) -> StartPoints:
-        """Return the points of a spec."""
+        """Return the points in a spec."""
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 x, words = archive["x"], plain_json(str(archive["words"]))
