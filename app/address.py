@@ -29,7 +29,7 @@ class Address(JSComponent):
 
 @dataclass
 class Visit:
-    """Hold the contents of an address."""
+    """The contents of an address."""
 
     spec: Any
     sentences: list[str] = field(default_factory=list)

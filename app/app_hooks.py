@@ -1,4 +1,4 @@
-"""Name the functions that Bokeh calls when the server and its sessions begin and end; Bokeh runs this script once."""
+"""Define Bokeh's hooks for the start and the end of the server and its sessions; Bokeh runs this script once."""
 
 from bnnviz_app import bokeh_fixes
 from bnnviz_app.server import (

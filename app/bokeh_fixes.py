@@ -1,4 +1,4 @@
-"""Work around bugs of Bokeh and Panel, each by replacing one attribute; nothing else in the package replaces one.
+"""Work around bugs of Bokeh and Panel, each by replacing one attribute; no other module replaces attributes.
 
 Tested with the versions in `TESTED`; a warning is logged for others. When a version without a bug is the oldest one
 that `pyproject.toml` allows, its fix goes.

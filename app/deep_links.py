@@ -20,7 +20,7 @@ _PAGES = {ImageRaceSpec: "uncertainty", RaceSpec: "race", WellsSpec: "wells"}
 
 @dataclass(frozen=True)
 class DeepLink:
-    """Name a page and the spec that it opens on."""
+    """A page and its opening spec."""
 
     page: str
     spec: Any

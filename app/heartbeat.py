@@ -31,7 +31,7 @@ class Heartbeat:
 
     def __init__(self, on_key: Callable[[str], None]) -> None:
         self.hidden = False
-        self.still = False  # reduced motion is asked for
+        self.still = False  # the user prefers reduced motion
         self._on_key = on_key
         self._sent = ColumnDataSource({"number": [0], "at": [0.0]})
         self._painted = ColumnDataSource({"number": [0]})
@@ -48,7 +48,7 @@ class Heartbeat:
         self._answered = asyncio.Event()
 
     def beat(self) -> None:
-        """Give the frame in the current document patch its number."""
+        """Add a number to the frame in the current document patch."""
         self._number += 1
         self._under_way[self._number] = time.perf_counter()
         # The time is for measurements from outside.

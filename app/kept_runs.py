@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class KeptRun:
-    """Hold a run that belongs to a browser."""
+    """A run that belongs to a browser."""
 
     run_id: str
     browser: str
@@ -79,7 +79,7 @@ class KeptRuns:
         return run
 
     def leave(self, run: KeptRun, viewer: Any) -> list[KeptRun]:
-        """Note that a page has gone; return the runs for which there is no room any more."""
+        """Note that a page has closed; return the runs that exceed the limit."""
         if run.viewer is not viewer:  # another page has taken it over
             return []
         run.viewer, run.left = None, time.monotonic()

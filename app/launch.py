@@ -61,7 +61,7 @@ class _ServeAt(Serve):
         return super().customize_kwargs(args, server_kwargs) | limits | session_options()
 
     def customize_server(self, server: Server) -> Server:
-        """Put the gate before the server, which has not begun to answer."""
+        """Put the gate in front of the server before it answers."""
         guard(server._tornado, self._gate)
         pn.state.cache[GATE] = self._gate
         serve_lessons(server._tornado, self._route, self._gate.students is not None)

@@ -17,7 +17,7 @@ _TYPES = {"html": "text/html; charset=UTF-8", "js": "text/javascript; charset=UT
 
 
 def serve_lessons(application: BokehTornado, route: str, in_class: bool) -> None:
-    """Have a server answer requests for lessons, whose pages link the dashboard at a route."""
+    """Add the routes of lessons, whose pages link to the dashboard, to a server."""
     path = f"{re.escape(application.prefix)}(?:{re.escape(route)})?/{FOLDER}(?:/(.*))?"
     head = f'<html data-dashboard="..{route}"'
     script = f'<script type="module" src="{_CLASS}"></script></body>' if in_class else "</body>"
@@ -25,7 +25,7 @@ def serve_lessons(application: BokehTornado, route: str, in_class: bool) -> None
 
 
 class _LessonFile(RequestHandler):
-    """Answer with one file; what takes a while to make is made in a thread."""
+    """Serve one file; files that take time are built in a thread."""
 
     def initialize(self, head: str, script: str) -> None:
         self._head, self._script = head, script

@@ -117,8 +117,8 @@ def _purpose(entry: PageEntry) -> Text:
 def _unbind(frame: pmui.Page) -> None:
     """Take the page off Panel's count of callbacks.
 
-    Bound to it, the page would send two patches for each acknowledged frame, and what watches the count would keep
-    the pages of all closed tabs.
+    Otherwise the page would send two patches for each acknowledged frame, and the watcher of the count would keep the
+    pages of all closed tabs.
     """
     with edit_readonly(frame):
         frame.busy = False
@@ -128,7 +128,7 @@ def _unbind(frame: pmui.Page) -> None:
 
 
 def _lead(nav: Text, page: Any) -> None:
-    """Have the links to all pages keep how this page looks now."""
+    """Make the links to other pages keep this page's appearance."""
     nav.object = _links(page.name, page.carried)
 
 
@@ -146,7 +146,7 @@ def _menu(page: Any) -> pmui.MenuButton:
 
 
 def _drawer(entry: PageEntry, page: Any, frame: pmui.Page) -> None:
-    """Let a page open its drawer of settings, which the browser has from then on."""
+    """Let a page open its drawer of settings, which is then sent to the browser."""
     drawer = pn.Column(sizing_mode="stretch_width", margin=0)
 
     def fill(opened: bool) -> None:
@@ -208,7 +208,7 @@ def open_page() -> None:
         main=page.main,
         theme_config=material(page.large),
         busy_indicator=None,
-        sx={"& .main": {"minWidth": 0}},  # else wide content would make it wider than a phone
+        sx={"& .main": {"minWidth": 0}},  # otherwise wide content would make it wider than a phone
         dark_theme=dark,
     )
     _unbind(frame)

@@ -37,7 +37,7 @@ def on_server_loaded(server_context: Any) -> None:
 
 
 def _guard_panel_serve() -> None:
-    """Put a gate without a token before the server of `panel serve app`, which gives hooks no access to it."""
+    """Put a gate without a token in front of the server of `panel serve app`, whose hooks cannot access it."""
     for application in [each for each in gc.get_objects() if isinstance(each, BokehTornado)]:
         origins = settings.allowed_ws_origin() or application.websocket_origins
         ports = {origin.rpartition(":")[2] for origin in origins}

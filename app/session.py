@@ -63,11 +63,11 @@ class Screen(Protocol):
         """Show the spec with the changes in the run's log."""
 
     def wanted(self) -> set[str]:
-        """Name the parts that the views need."""
+        """Return the names of the parts that the views need."""
 
 
 class Session:
-    """Hold a run, whose log owns the spec, and keep the loop between the run and the page."""
+    """Hold a run, whose log owns the spec, and run the loop between the run and the page."""
 
     def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
         self._asked: Any = spec  # the spec of a run that is to be started; None once it has started
@@ -178,7 +178,7 @@ class Session:
         self._send(name, **args)
 
     def look(self) -> None:
-        """Show every view again: the page has chosen to look at something else."""
+        """Show every view again after a change of the page's choices."""
         if self._handle is not None:
             self._handle.look_again()
         self._wake.set()

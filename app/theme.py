@@ -95,7 +95,7 @@ def _settings_surface(dark: bool) -> dict:
     """Return the surface of the settings, with a shade at its lower edge as long as there are more of them below."""
     paper = _COLOURS["background"]["paper"][dark]
     return {
-        # What scrolls with the last of them hides the shade, which stays.
+        # The scrolling end of the content hides the fixed shade.
         "backgroundImage": f"linear-gradient({paper}, {paper}), linear-gradient(transparent, {_SHADE[dark]})",
         "backgroundAttachment": "local, scroll",
         "backgroundPosition": "bottom",
@@ -120,7 +120,7 @@ def _scheme(dark: bool, size: int) -> dict:
 
 
 def is_dark(arguments: Mapping[str, Sequence[bytes]], cookies: Mapping[str, str]) -> bool:
-    """Return whether a page opens dark, by its address or else by the cookie."""
+    """Return whether a page opens dark, by its address or by the cookie."""
     asked = arguments["theme"][0].decode(errors="replace") if arguments.get("theme") else cookies.get(THEME_COOKIE)
     return asked == "dark"
 

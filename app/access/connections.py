@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Strangers:
-    """Hold the connections that have shown no secret, by address; the oldest makes room for a new one."""
+    """Track connections without a secret by address; a new one replaces the oldest."""
 
     def __init__(self) -> None:
         self._of: dict[str, dict[IOStream, None]] = {}  # the oldest first
@@ -103,7 +103,7 @@ class _PatientSocket(socket.socket):
 
 
 def network(address: str) -> str:
-    """Return what limits count as one place: an IPv4 address, or the network of an IPv6 address."""
+    """Return the unit of the limits: an IPv4 address, or the network of an IPv6 address."""
     with suppress(ValueError):
         found = ipaddress.ip_address(address.partition("%")[0])
         if found.version == 6:
@@ -112,7 +112,7 @@ def network(address: str) -> str:
 
 
 def bound() -> None:
-    """Have servers of this process bound connections, and raise the soft limit of its open files."""
+    """Limit the connections of this process's servers, and raise its soft limit of open files."""
     HTTPServer.configure(BoundedServer)
     with suppress(ImportError, OSError, ValueError):  # Windows, or a limit that cannot be raised
         import resource

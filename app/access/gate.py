@@ -33,7 +33,7 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Gate:
-    """Hold the hosts, origins and secrets that a server accepts."""
+    """The hosts, origins and secrets that a server accepts."""
 
     hosts: frozenset[str]
     secret: Secret | None = None
@@ -86,7 +86,7 @@ class Gate:
         for host in hosts:
             if not _HOST.fullmatch(host):
                 raise BnnvizError(
-                    f"{host[:100]!r} is no host; give a name, and a port if it is another, such as"
+                    f"{host[:100]!r} is not a host; give a name, and a port if it differs, such as"
                     " lab.example.org:8443.",
                     "allow_host",
                 )
@@ -95,7 +95,7 @@ class Gate:
             match = _ORIGIN.fullmatch(origin)
             if match is None or not _HOST.fullmatch(match[1]):
                 raise BnnvizError(
-                    f"{origin[:100]!r} is no origin; give one such as https://course.example.org.", "embed_origin"
+                    f"{origin[:100]!r} is not an origin; give one such as https://course.example.org.", "embed_origin"
                 )
         lowered = frozenset(name.lower() for name in names)
         anywhere = port is not None and address in _ANYWHERE
@@ -180,7 +180,7 @@ class Gate:
                 return "The argument bokeh-absolute-url names another server."
         for value in _arguments(request, "bokeh-app-path"):
             if not _PLAIN_PATH.fullmatch(value):
-                return "The argument bokeh-app-path is no path."
+                return "The argument bokeh-app-path is not a path."
         return None
 
 

@@ -1,4 +1,4 @@
-"""Put a gate before everything that the server answers: pages, scripts, sockets, errors."""
+"""Put a gate in front of all requests: pages, scripts, sockets, errors."""
 
 from __future__ import annotations
 
@@ -139,9 +139,9 @@ class _Door(RequestHandler):
         self.finish(_PAGE.format(head="", body=f"<h1>bnnviz</h1><p>{_too_many(early)}</p>"))
 
     def _go(self, address: str) -> None:
-        """Go to an address on this server, as a step that this page takes.
+        """Redirect to an address on this server by a script of the page.
 
-        A browser does not send a strict cookie on the way from another site, not even after a redirect.
+        A browser sends no strict cookie when coming from another site, not even after an HTTP redirect.
         """
         address = self._seen(address)
         if self.request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
@@ -186,7 +186,7 @@ class _ToLogin(_Door):
         self._gate, self._to_login = gate, login
 
     def get(self) -> None:
-        """Go to the login, and from there back to here."""
+        """Redirect to the login, and from there back."""
         here = _local(self.request.uri, "/")
         if self.request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
             self.redirect(self._seen(f"{self._to_login}?{urlencode({_NEXT: here})}"))

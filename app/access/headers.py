@@ -12,9 +12,9 @@ from tornado.web import OutputTransform
 def policy(frames: Iterable[str]) -> str:
     """Return the content security policy of the dashboard.
 
-    What Bokeh and Panel need beyond the server's own files: scripts in the page ('unsafe-inline'), functions made
-    of the text of a CustomJS ('unsafe-eval'), modules that es-module-shims makes (blob:), styles in the page, and
-    pictures that are drawn by the page (data:, blob:).
+    In addition to the server's own files, Bokeh and Panel need scripts in the page ('unsafe-inline'), functions created
+    from the text of a CustomJS ('unsafe-eval'), modules of es-module-shims (blob:), styles in the page, and images
+    drawn by the page (data:, blob:).
     """
     parts = {
         "default-src": "'self'",

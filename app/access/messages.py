@@ -181,7 +181,7 @@ def _plain(value: Any, buffers: Any) -> Any:
 
 
 def _look_through(value: Any, types: frozenset[str]) -> None:
-    """Refuse a value that would become something else than these types, before anything is made of it."""
+    """Refuse a value of any other type before deserialising it."""
     level, count = [value], 0
     for _ in range(_MOST_DEPTH):
         inner: list[Any] = []
@@ -192,7 +192,7 @@ def _look_through(value: Any, types: frozenset[str]) -> None:
                 if kind is None and "id" in part and types is _PLAIN_TYPES:
                     raise RefusedPatch("it names a model as a value")
                 if kind is not None and kind not in types:
-                    raise RefusedPatch(f"a value is no {_short(kind)}")
+                    raise RefusedPatch(f"a value is not a {_short(kind)}")
                 if kind == "ndarray" and part.get("dtype") not in _DTYPES:
                     raise RefusedPatch("an array of another type")
                 if kind == "bytes" and isinstance(part["data"], str):

@@ -24,7 +24,7 @@ _HINT = "the class's computer is shared"
 
 @dataclass(frozen=True)
 class Role:
-    """Hold the limits of a role; None means unlimited."""
+    """The limits of a role; None means unlimited."""
 
     name: str
     keeps: bool = True
@@ -60,7 +60,7 @@ class Role:
                 raise BnnvizError(f"In a class students use the eager kernel: {_HINT}.", "kernel")
 
     def admit(self, visit: Visit, opening: Any) -> Visit:
-        """Return a visit within the limits, with a message on what was dropped."""
+        """Return a visit within the limits, with a message on dropped parts."""
         if not self.keeps and visit.flags.pop("recording", None) is not None:
             visit.sentences.append(KEPT)
         try:
@@ -138,7 +138,7 @@ class Pages:
 
 
 class _OpenPage:
-    """Hold whose page a session is."""
+    """The owner of a session's page."""
 
     def __init__(self, person: str, context: SessionContext) -> None:
         self.person, self._context, self._since = person, context, time.monotonic()

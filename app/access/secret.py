@@ -1,4 +1,4 @@
-"""Hold the secret of a server: a token in the printed address, or a password."""
+"""Define the secret of a server: a token in the printed address, or a password."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}
 
 
 class Secret:
-    """Hold a token."""
+    """A token."""
 
     what = "token"
 
@@ -26,7 +26,7 @@ class Secret:
     def is_shown(self, cookie: str, authorization: str) -> bool:
         """Return whether a cookie or an ``Authorization`` header shows the secret.
 
-        A password is not tried: this is asked for each script and each picture.
+        It does not check passwords, since it runs for each script and each image.
         """
         if self.is_cookie(cookie):
             return True
@@ -39,7 +39,7 @@ class Secret:
 
 
 class Password(Secret):
-    """Hold the hash of a password."""
+    """The hash of a password."""
 
     what = "password"
 

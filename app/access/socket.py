@@ -83,7 +83,7 @@ class PageSocket(WSHandler):
 
         def uncork() -> None:
             self._corked = False
-            with contextlib.suppress(OSError, AttributeError):  # closed meanwhile
+            with contextlib.suppress(OSError, AttributeError):  # closed in the meantime
                 stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
 
         with contextlib.suppress(OSError, AttributeError):  # a Unix socket, or one that is closed
@@ -101,7 +101,7 @@ class _PageProtocol(ProtocolHandler):
 
 
 async def _patch(message: Any, connection: Any) -> Any:
-    """Apply the allowed changes of a message, unless the page was closed meanwhile."""
+    """Apply the allowed changes of a message, unless the page has been closed."""
     if connection._session is None:
         return connection.ok(message)
     keep_allowed(connection.session.document, message)

@@ -23,7 +23,7 @@ LEAST_CHOICES, MOST_CHOICES = 2, 6
 
 @dataclass(frozen=True)
 class PollText:
-    """Hold a question in one language."""
+    """A question in one language."""
 
     text: str
     choices: tuple[str, ...]
@@ -32,7 +32,7 @@ class PollText:
 
 @dataclass(frozen=True)
 class PollQuestion:
-    """Hold a question in each language that it is written in, and the number of the right choice if there is one."""
+    """A question in its languages, with the number of the right choice if there is one."""
 
     language: str
     texts: Mapping[str, PollText]
@@ -45,7 +45,7 @@ class PollQuestion:
 
 
 class Poll:
-    """Hold the question that is asked, and its answers."""
+    """The open question and its answers."""
 
     def __init__(self) -> None:
         self.end()

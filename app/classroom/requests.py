@@ -33,7 +33,7 @@ _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError
 
 
 class Classroom:
-    """Hold the question of a class, the place of its teacher, and the students seen lately."""
+    """The question of a class, the place of its teacher, and the recently active students."""
 
     def __init__(self) -> None:
         self.poll = Poll()
@@ -67,7 +67,7 @@ def leads() -> bool:
 
 
 def answer_class(application: BokehTornado, gate: Gate, route: str) -> None:
-    """Have a server answer the requests of its class."""
+    """Add the routes of a class to a server."""
     path = f"{re.escape(application.prefix)}(?:{re.escape(route)})?(?:/lessons)?{_PATH}"
     application.add_handlers(".*", [(path, _ClassHandler, {"gate": gate, "classroom": current()})])
 

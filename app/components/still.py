@@ -29,10 +29,10 @@ def narrowest(width: int) -> int:
 
 
 def _shrinking(made: Any) -> Any:
-    """Let the figures of a model be narrower than they were drawn, as narrow as their place; return the model."""
+    """Let the figures of a model shrink to the width of their place; return the model."""
     for figure in made.select({"type": Plot}):
         least, most = narrowest(figure.width), figure.width
-        # What WebGL draws cannot be copied to paper.
+        # WebGL graphics cannot be copied to paper.
         figure.update(sizing_mode="stretch_width", min_width=least, max_width=most, output_backend="canvas")
     for grid in made.select({"type": GridPlot}):
         widths: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Share what pages and components do with widgets, each in one way."""
+"""Define common widgets and functions for pages and components."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def set_changed(widget: Any, **values: Any) -> None:
 
 
 def set_class(pane: Any, name: str, on: bool) -> None:
-    """Give a pane a CSS class that its style sheet knows, or take it away."""
+    """Add a CSS class to a pane, or remove it."""
     kept = [each for each in pane.css_classes or [] if each != name]
     set_changed(pane, css_classes=[*kept, name] if on else kept)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PageEntry:
-    """Name a page that can be opened."""
+    """A page of the dashboard."""
 
     name: str
     title: str

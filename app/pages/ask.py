@@ -29,7 +29,7 @@ class PollForm(JSComponent):
 
 
 class AskPage(TextPage):
-    """Show the question that is asked, its counts, and a form for the next one."""
+    """Show the open question, its counts, and a form for the next one."""
 
     name, leads = "ask", False
 

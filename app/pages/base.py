@@ -265,7 +265,7 @@ class RunPage(Page):
         self._readdress()
 
     def wanted(self) -> set[str]:
-        """Name the parts that the views need."""
+        """Return the names of the parts that the views need."""
         return {part for shown in self._fed() for part in shown.needs}
 
     # ---- hooks of subclasses ------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ class RunPage(Page):
         self.session.greet(list(visit.sentences))
 
     def _keys(self) -> dict[str, Callable[[], None]]:
-        """Return what each key does."""
+        """Return the actions of the keys."""
         step, events = self.transport.step, self.transport.steps_events
         return {
             "play": self.transport.play,

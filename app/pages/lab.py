@@ -49,7 +49,7 @@ ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
 # Other names of parts in links and scenes.
 CALLED = {"trajectory": "path", "thinning": "envelope"}
 FIRST_DRAWS, SPEED = 20, "10"  # of each chain, then steps a second: slow enough to follow by eye
-#: Initial positions that come with the page, so that it moves at once.
+#: Initial positions that come with the page, so that it moves immediately.
 _START = {"recording": None, "points": "last", "sha256": "30ec28ee2eb0"}
 _OTHER_OPENINGS = {"scene", "recording", "play", "speed", "your_data"}
 _RING = "3px solid var(--mui-palette-primary-main)"
@@ -98,7 +98,7 @@ class LabPage(RunPage):
         super().show_spec(without_start(spec))
 
     def wanted(self) -> set[str]:
-        """Name the parts that the views need."""
+        """Return the names of the parts that the views need."""
         return super().wanted() | ({PART} if self.selection.active else set())
 
     # ---- construction -------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class LabPage(RunPage):
         self._era = 0
         self._hurries = False  # through the warm-up, until the first picture
         self._led: Spec | None = None
-        self._held = False  # a question has paused what runs
+        self._held = False  # a question has paused the run
         self.scenes, self.branches = SceneMenu(preset("lab")), BranchBar(self.session)
         self.question = RowQuestion(lambda: self.session.spec, lambda row: self.session.watch(row=row))
         self.verdict = VerdictBar(self.question.show, self.data.show)
@@ -283,7 +283,7 @@ class LabPage(RunPage):
             if self._held:
                 self._do([("play", 1)])
         self._held = self._held and self.bar.asking
-        # What runs is as the scene has it until the reader changes it.
+        # The run has the scene's spec until the user changes it.
         self._led = self.bar.scene.running(number, self.bar.asking)
         self.caption.write()
         self._ring(step.focus)
@@ -340,7 +340,7 @@ class LabPage(RunPage):
         self.selection.forget()
         for part in self.cards.keys() & OF_DRAWS:
             self.cards[part].reset(self._scene)
-        # While it plays, the new ones come at once; at rest, old ones would pass for those of the new data.
+        # During play, new draws come immediately; at rest, old ones would seem to belong to the new data.
         if not self.session.playing:
             for part in self.cards.keys() & {DRAWN, *RARE}:
                 self.cards[part].view.forget()

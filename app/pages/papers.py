@@ -38,7 +38,7 @@ class _Section:
         )
 
     def filter(self, paper: str, text: str) -> int:
-        """Show the cards that are asked for, and return how many these are."""
+        """Show the matching cards, and return their number."""
         shown = 0
         for card in self.cards:
             card.root.visible = paper in (_ALL, self.paper.short) and card.matches(text)

@@ -44,7 +44,7 @@ class RacePage(RunPage):
                 card.stand(status["lanes"][card.number], status["budget"], status["chains"])
 
     def wanted(self) -> set[str]:
-        """Name the parts that the views need."""
+        """Return the names of the parts that the views need."""
         shown = [self.caption, self.leaderboard, self.transport, self.curves]
         shown += [card for card in self.cards if card.root.visible]
         return {part for each in shown for part in each.needs}

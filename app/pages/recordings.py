@@ -98,7 +98,7 @@ class RecordingsPage(TextPage):
             description=f"A packed recording, up to {_MOST_BYTES // 1_000_000} MB; larger ones by bnnviz recordings"
             " unpack FILE.zip.",
         )
-        # The same file again is a wish too: its recording may have been deleted meanwhile.
+        # Accept the same file again: its recording may have been deleted.
         self._file.param.watch(self._take_in, "value", onlychanged=False)
         tools = pn.Row(again, self._file, margin=0, sizing_mode="stretch_width")
         inside = pn.Column(tools, self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10))

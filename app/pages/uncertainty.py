@@ -1,4 +1,4 @@
-"""Show samplers on images, and what each of them is unsure of."""
+"""Compare the uncertainty of samplers on images."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DIGIT, _ENTROPY, _COURSE = "digit", "entropy", "course"
 _ATTACKS = ("attack", "attack_entropy")  # they share a place
 _SMALL = {"size": "small", "margin": (1, 8, 0, 4)}
 _SWITCH = _SMALL | {"sx": {"& button": {"textTransform": "none", "padding": "1px 6px"}}}
-_WALLS = {"Hardest": "index", "Attacked": "attacked"}  # what hangs there, and which image of a frame is marked
+_WALLS = {"Hardest": "index", "Attacked": "attacked"}  # the content of the wall, and the marked image of a frame
 # A template that names areas takes no repeat().
 _COLUMNS = " ".join(["minmax(0, 1fr)"] * 12)
 _ROWS = (
@@ -40,7 +40,7 @@ _GRID = "\n".join(
 
 
 class UncertaintyPage(RunPage):
-    """Show what samplers are unsure of."""
+    """Show the uncertainty of samplers."""
 
     name = "uncertainty"
     parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), f"\n{_GRID}\n/ {_COLUMNS}\n"

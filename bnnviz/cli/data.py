@@ -1,4 +1,4 @@
-"""Run ``bnnviz list`` and ``bnnviz data``: what there is to run, and which files are here."""
+"""Run ``bnnviz list`` and ``bnnviz data``: list the catalogue and the files of data sets."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ group = typer.Typer(help="The data sets' files: which are on this machine, and h
 
 @app.command("list", epilog=examples("bnnviz list samplers", "bnnviz list targets banana", "bnnviz list data --json"))
 def list_(
-    kind: Annotated[str, typer.Argument(metavar=f"{{{','.join(KINDS)}}}", help="What to list.")],
+    kind: Annotated[str, typer.Argument(metavar=f"{{{','.join(KINDS)}}}", help="The kind to list.")],
     name: Annotated[str | None, typer.Argument(help="Only this one, with its settings.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List what there is to run, or the settings of one of them."""
+    """List the catalogue, or the settings of one entry."""
     if kind not in KINDS:
         raise BnnvizError(f"There is no list of {kind!r}; choose one of {', '.join(KINDS)}.")
     entries = _entries(kind, name)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 _MOST_TEXT = 10_000_000  # letters of a file
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
 Scheduler = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="A Dask scheduler, tls://host:8786; default: BNNVIZ_SCHEDULER."),
@@ -70,7 +70,7 @@ Missing = Annotated[
 LeaveOut = Annotated[
     list[str] | None,
     typer.Option(
-        "--leave-out", metavar="COLUMN", help="A column of the CSV file that is no input; may be given many times."
+        "--leave-out", metavar="COLUMN", help="A column of the CSV file to exclude from the inputs; repeatable."
     ),
 ]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]

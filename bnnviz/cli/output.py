@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
-_OF_OTHERS = ("settings", "target_settings")  # what Python has a dict for
+_OF_OTHERS = ("settings", "target_settings")  # options that are dicts in Python
 _BY_SET = ("warmup", "dtype")  # settings of the run without a dedicated option
 
 
@@ -144,7 +144,7 @@ _ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 def raise_interrupt() -> None:
-    """Have Ctrl-C raise KeyboardInterrupt from now on; until then it ends the process (`bnnviz.__main__`)."""
+    """Make Ctrl-C raise KeyboardInterrupt; before, it ends the process (`bnnviz.__main__`)."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

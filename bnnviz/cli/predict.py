@@ -54,7 +54,7 @@ def predict(
     draws: Annotated[
         int | None, typer.Option(min=1, help="Draws to use; default: all, or for many rows as many as seconds allow.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Write over what --out names.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite the file of --out.")] = False,
     decimal: options.Decimal = None,
     missing: options.Missing = None,
 ) -> None:

@@ -92,7 +92,7 @@ def race(
 ) -> None:
     """Race samplers with the same target, start, seed and gradient budget; a table compares their errors.
 
-    Ctrl-C stops early and keeps what there is. A sampler whose chains meet values that are not finite is named, stopped
+    Ctrl-C stops early and keeps the results so far. A sampler whose chains meet non-finite values is reported, stopped
     and not ranked; the others finish.
     """
     request, own = _read_lanes(lanes)
@@ -150,14 +150,14 @@ def _apply_settings(request: dict[str, Any], own: list[dict[str, Any]], assignme
 
 
 def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
-    """Race to the end or to Ctrl-C, print and draw what came out, and return the exit code."""
+    """Race to the end or to Ctrl-C, print and draw the results, and return the exit code."""
     from bnnviz.engine.race.race import Race
 
     race = Race(spec)
     try:
         interrupted = drive(race)
     except KeyboardInterrupt:
-        say("stopped at once; nothing was kept.")
+        say("stopped before the first step; nothing was kept.")
         return INTERRUPTED
     _print(race, as_json)
     if figure is not None:
@@ -204,7 +204,7 @@ def wells(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Sample the double well with FuncHMC and HMC, 400 runs of each, and set what came out side by side."""
+    """Sample the double well with FuncHMC and HMC, 400 runs of each, and compare the results."""
     from bnnviz.specs.wells import WellsSpec
 
     owner = {"wells": {"title": WellsSpec.owner, "settings": WellsSpec.described()}}

@@ -1,4 +1,4 @@
-"""Run ``bnnviz resume``, ``export`` and ``recordings``: what can be done with runs that were recorded."""
+"""Run ``bnnviz resume``, ``export`` and ``recordings``: manage recorded runs."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def recordings_check(run: RecordingWord) -> None:
 
 @group.command("rename", epilog=examples("bnnviz recordings rename boston boston-2"))
 def recordings_rename(run: RecordingWord, name: Annotated[str, typer.Argument(help="Its new name.")]) -> None:
-    """Give a recording another name."""
+    """Rename a recording."""
     from bnnviz.engine.recording import reader
 
     print(reader.rename(run, name))
@@ -158,7 +158,7 @@ def recordings_pack(
 
 @group.command("unpack", epilog=examples("bnnviz recordings unpack boston.zip"))
 def recordings_unpack(
-    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="What `bnnviz recordings pack` made.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="A file of `bnnviz recordings pack`.")],
     name: Annotated[str | None, typer.Option(help="Its name in the recordings folder; default: the file's.")] = None,
 ) -> None:
     """Unpack a shared recording into the recordings folder after validation; print its path."""

@@ -60,7 +60,9 @@ def replay(
     ] = None,
     at: Annotated[int | None, typer.Option(min=1, help="Frame of --png and --svg, from 1; default: the last.")] = None,
     speed: Annotated[int, typer.Option(min=1, max=60, help="Frames a second of --gif and --mp4.")] = 10,
-    dark: Annotated[bool, typer.Option("--dark", help="Dark colours; the page else follows its reader's.")] = False,
+    dark: Annotated[
+        bool, typer.Option("--dark", help="Dark colours; by default the page follows the reader's browser.")
+    ] = False,
 ) -> None:
     """Repeat a run from its spec and change log, or show a recording, as a page that plays without a server."""
     from bnnviz.engine.recording.recorded_frames import frames_of
@@ -94,7 +96,7 @@ def _showing_progress() -> Iterator[_Report]:
 
 
 def _check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
-    """Refuse what cannot be written before the run is done again, not after it."""
+    """Refuse outputs that cannot be written before repeating the run."""
     if not places and not folders:
         raise BnnvizError("Specify an output: --html FILE, or --gif, --mp4, --png, --svg, --csv, --film.", "html")
     if set(places) - {"csv", "film"} or folders:

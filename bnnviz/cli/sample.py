@@ -1,4 +1,4 @@
-"""Run ``bnnviz sample``: sample a target and print what came out."""
+"""Run ``bnnviz sample``: sample a target and print the results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ app = typer.Typer()
 )
 def sample(
     spec: Annotated[
-        str | None, typer.Argument(metavar="SPEC.json", help="What to run, as JSON; - reads it from stdin.")
+        str | None, typer.Argument(metavar="SPEC.json", help="The run as JSON; - reads it from stdin.")
     ] = None,
     target: options.Target = None,
     data: options.Data = None,
@@ -104,14 +104,14 @@ def sample(
         typer.Option("--search-prior", help="First choose prior_sd by the validation rows, in a dozen runs at most."),
     ] = False,
     search_by: Annotated[
-        str, typer.Option(metavar="FIGURE", help="What --search-prior judges by: nll, accuracy or mse.")
+        str, typer.Option(metavar="FIGURE", help="Score of --search-prior: nll, accuracy or mse.")
     ] = "nll",
     details: Annotated[
         bool, typer.Option("--details", help="Print diagnostics, costs and settings of a run on a table, too.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Sample a target, and print what came out.
+    """Sample a target, and print the results.
 
     Ctrl-C stops early and keeps the draws made so far.
     """
@@ -208,7 +208,7 @@ def _sample(
     automatic: Automatic | None,
     minutes: float | None,
 ) -> int:
-    """Search the prior or choose the sampler if that is asked for, then sample; return the exit code."""
+    """Search the prior or choose the sampler on request, then sample; return the exit code."""
     from bnnviz.engine.automatic.limit import Limit
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.viewed_run import ViewedRun
@@ -238,7 +238,7 @@ def _sample(
 
 
 def _choose(spec: Spec, automatic: Automatic) -> AutomaticRun:
-    """Let a pilot choose the open settings, and print its choice."""
+    """Choose the open settings by a pilot, and print its choice."""
     from bnnviz.engine.automatic.tables import MINUTES
     from bnnviz.engine.automatic.tables import automatic as choose
 
@@ -266,7 +266,7 @@ def _search_prior(spec: Spec, by: str) -> PriorSearch:
 
 
 def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bool, details: bool = True) -> int:
-    """Sample to the end or to Ctrl-C, print and save what came out, and return the exit code."""
+    """Sample to the end or to Ctrl-C, print and save the results, and return the exit code."""
     writer = None
     if folder is not None:
         from bnnviz.engine.recording.writer import RecordingWriter
@@ -276,7 +276,7 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
         interrupted = drive(run, writer)
     except KeyboardInterrupt:
         kept = "nothing was kept" if folder is None else f"earlier draws are kept in {folder}"
-        say(f"stopped at once; {kept}.")
+        say(f"stopped before the first draw; {kept}.")
         return INTERRUPTED
     unwritten = _close(writer)
     if out is not None and run.draws.shape[1]:
@@ -386,7 +386,7 @@ def _recorded(run: ViewedRun, folder: Path) -> str:
 
 
 def _word(folder: Path) -> str:
-    """Return what names a recording on the command line: its name in the recordings folder, its folder elsewhere."""
+    """Return a recording's name on the command line: its name in the recordings folder, or else its path."""
     from bnnviz.engine.recording import reader
 
     return folder.name if folder.parent == reader.recordings_folder() else str(folder)

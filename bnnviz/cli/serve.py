@@ -104,7 +104,7 @@ def serve(
 def _checked_prefix(prefix: str) -> str:
     """Return the prefix of each path, as Bokeh expects it."""
     if not _PREFIX.fullmatch(prefix):
-        raise BnnvizError(f"{prefix[:100]!r} is no path; give --prefix one such as /lab.", "prefix")
+        raise BnnvizError(f"{prefix[:100]!r} is not a path; give --prefix one such as /lab.", "prefix")
     return prefix.rstrip("/")
 
 
@@ -117,14 +117,14 @@ def _checked_socket(place: Path | None, hosts: Sequence[str] | None) -> Path | N
             "A Unix socket has no host name; give the proxy's host name with --allow-host.", "unix_socket"
         )
     if place.exists() and not place.is_socket():
-        raise BnnvizError(f"{place} is there already, and is no socket; choose another place.", "unix_socket")
+        raise BnnvizError(f"{place} exists and is not a socket; choose another path.", "unix_socket")
     if not place.absolute().parent.is_dir():
         raise BnnvizError(f"There is no folder {place.absolute().parent}; make it first.", "unix_socket")
     return place.absolute()
 
 
 def _secret(address: str, password: bool, no_token: bool) -> Any:
-    """Return what browsers are asked for; None: nothing."""
+    """Return the requirements on browsers, or None."""
     optional.check(_NEEDED, "The dashboard needs", extra="app")
     gate = importlib.import_module("bnnviz_app.access.secret")
     if password and no_token:
@@ -196,8 +196,8 @@ def serve_dashboard(
     # Bokeh would check the signature of each of a page's thousand callbacks, and then all models of the page.
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
     os.environ.setdefault("BOKEH_VALIDATE_DOC", "no")
-    # What Panel's import makes stays, so that looking for garbage in it takes time for nothing: a sixth of the import.
-    # The server looks again when it has started (app/server.py).
+    # The objects of Panel's import are permanent; collecting garbage among them would take a sixth of the import.
+    # The server enables the collector when it has started (app/server.py).
     gc.disable()
     launch = importlib.import_module("bnnviz_app.launch").launch
     launch(

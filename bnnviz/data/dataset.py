@@ -79,15 +79,15 @@ class Standardiser:
         return cls(np.zeros(inputs), np.ones(inputs), 0.0, 1.0)
 
     def x(self, x: np.ndarray) -> np.ndarray:
-        """Bring inputs of shape (..., inputs) to the network's scale."""
+        """Scale inputs of shape (..., inputs) for the network."""
         return (x - self.x_mean) / self.x_scale
 
     def y(self, y: np.ndarray) -> np.ndarray:
-        """Bring targets of any shape to the network's scale."""
+        """Scale targets of any shape for the network."""
         return (y - self.y_mean) / self.y_scale
 
     def y_back(self, z: np.ndarray) -> np.ndarray:
-        """Bring outputs of any shape back to the target's original unit."""
+        """Rescale outputs of any shape to the target's original unit."""
         return z * self.y_scale + self.y_mean
 
 
@@ -115,7 +115,7 @@ class Evaluated:
         return len(self.class_names)
 
     def for_validation(self) -> Self:
-        """Return the same set with the validation rows in the place of the test rows, which are in no part of it.
+        """Return the same set with the validation rows as test rows; the original test rows are dropped.
 
         Raises
         ------
@@ -319,7 +319,7 @@ def _checked(name: str, part: str, x: np.ndarray, y: np.ndarray, may_be_empty: b
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BnnvizError(
-            f"The {part} rows of the data set {name} are no plain tables of numbers: give numeric arrays.",
+            f"The {part} rows of the data set {name} are not plain tables of numbers: give numeric arrays.",
             field="data",
         ) from error
     if x.ndim != 2 or y.shape != x.shape[:1] or x.shape[1] == 0 or (len(x) == 0 and not may_be_empty):

@@ -45,7 +45,7 @@ class DataEntry(ABC):
 
     @abstractmethod
     def load(self, split: int) -> DataSet | ImageSet:
-        """Give one split, whose number has been checked."""
+        """Return one split, whose number has been checked."""
 
     def made(self, **values: Any) -> DataSet:
         """Return a data set with the entry's name, title, doc and task."""

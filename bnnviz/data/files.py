@@ -81,7 +81,7 @@ def shared_folder() -> Path | None:
         return None
     folder = Path(named).expanduser().resolve()
     if not folder.is_dir():
-        raise BnnvizError(f"{VARIABLE} names {folder}, which is no folder: correct it, or unset it.", field="data")
+        raise BnnvizError(f"{VARIABLE} names {folder}, which is not a folder: correct it, or unset it.", field="data")
     return folder
 
 
@@ -129,7 +129,7 @@ def locate(file: DataFile) -> Path:
         with (gzip.open if packed else open)(place, "rb") as stream:
             found = hashlib.file_digest(stream, file.algorithm).hexdigest()
     except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or "it is no whole gzip file"
+        reason = getattr(error, "strerror", None) or "it is not a complete gzip file"
         raise BnnvizError(f"The file {place} cannot be read ({reason}): {remedy}.", field="data") from error
     if found != file.digest:
         raise BnnvizError(f"The file {place} is not the expected one ({file.difference}): {remedy}.", field="data")
@@ -188,7 +188,7 @@ def _download(file: DataFile) -> Path:
         ) from error
     except ValueError as error:  # pooch's error for a wrong checksum
         raise DownloadError(
-            f"What {file.url} sent is not the expected file ({file.difference}): try again later, or {_remedy(file)}.",
+            f"{file.url} is not the expected file ({file.difference}): try again later, or {_remedy(file)}.",
             file.difference,
         ) from error
     return place

@@ -120,7 +120,7 @@ class Images(DataEntry):
         return self.form().note if self.is_here() else ""
 
     def sources(self) -> tuple[DataFile, ...]:
-        """Return the files to have: those of the form in the folder or the cache, else those that are published."""
+        """Return the files of the local form, or else of the published one."""
         return (self._local() or self._published() or self.form()).files
 
     def load(self, split: int) -> ImageSet:
@@ -187,6 +187,6 @@ def _all_facts() -> dict[str, dict[str, Any]]:
 
 
 def facts(name: str) -> dict[str, Any]:
-    """Return what ``sets/images.json`` has of a set, as `Images` takes it: title, doc, shape, rows, classes, scale."""
+    """Return a set's facts in ``sets/images.json`` as arguments of `Images`."""
     found = _all_facts()[name].items()
     return {"name": name} | {key: tuple(value) if isinstance(value, list) else value for key, value in found}

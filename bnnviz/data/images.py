@@ -101,14 +101,14 @@ class ImageSet(Evaluated):
         rows = f"The {part} rows of the data set {self.name}"
         if x.dtype != np.uint8 or x.ndim != 4 or 0 in x.shape[1:] or x.shape[1:] != np.shape(self.x_test)[1:]:
             raise BnnvizError(
-                f"{rows} are no images of one shape (their shape is {x.shape}, their type {x.dtype}): give bytes of"
+                f"{rows} are not images of one shape (their shape is {x.shape}, their type {x.dtype}): give bytes of"
                 " shape (rows, channels, height, width).",
                 "data",
             )
         if y.shape != x.shape[:1] or (part == "test" and not len(x)):
             raise BnnvizError(f"{rows} are {len(x)} images and {y.size} labels: give a label for each.", "data")
         if y.dtype.kind not in "iu" or (y.size and not 0 <= int(y.min()) <= int(y.max()) < self.classes):
-            raise BnnvizError(f"{rows} have labels that are no class numbers from 0 to {self.classes - 1}.", "data")
+            raise BnnvizError(f"{rows} have labels that are not class numbers from 0 to {self.classes - 1}.", "data")
         return x, y.astype(np.int64)
 
     def _set_scale(self) -> None:

@@ -39,7 +39,7 @@ def register(entry: DataEntry) -> None:
 
 
 def names(kind: Kind | None = None) -> list[str]:
-    """Give the names of the data sets, all or those of a kind ("table" or "images"), in the order of registration.
+    """Return the names of the data sets, all or those of a kind ("table" or "images"), in the order of registration.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def names(kind: Kind | None = None) -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Give the facts of a data set as plain JSON values, without downloading anything (`DataEntry.describe`).
+    """Return the facts of a data set as plain JSON values, without a download (`DataEntry.describe`).
 
     Examples
     --------
@@ -65,7 +65,7 @@ def describe(name: str) -> dict[str, Any]:
 
 
 def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet | ImageSet:
-    """Give one split of a data set; the first use of a downloaded one needs the network.
+    """Return one split of a data set; the first use of a downloaded one needs the network.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
 
 
 def fetch(name: str) -> Path:
-    """Make sure that the files of a data set are on this machine, and give the place of the first; as `fetch_all`.
+    """Download missing files of a data set, and return the path of the first file; see `fetch_all`.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
 
 
 def path(name: str) -> Path:
-    """Give the place of a data set's checked file without downloading it.
+    """Return the path of a data set's checked file without downloading it.
 
     Raises
     ------

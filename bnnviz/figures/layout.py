@@ -68,7 +68,7 @@ def grid(shown: Set[str]) -> str:
 
 
 def _height(part: str, shown: Set[str]) -> str:
-    """Give a map more of the height than the envelope above it."""
+    """Return the height of a row; maps are higher than the envelope above them."""
     if "spread" not in shown:
         return _TALL
     return _MAP if part == "prediction" else _FLAT

@@ -1,4 +1,4 @@
-"""Describe a figure as marks on two axes, independent of what draws it.
+"""Describe a figure as marks on two axes, independent of the renderer.
 
 A figure returns a `Drawing`: marks, axes, and the words around them. Two renderers draw it: a canvas in the browser
 (`bnnviz.figures.live`) and HoloViews (`bnnviz.figures.still`). Colours are roles of the palette, so that a drawing is
@@ -46,7 +46,7 @@ def series_kind(number: int, label: str = "") -> Kind:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mark:
-    """Hold what all marks have: a colour, an entry in the legend, and whether a run changes them.
+    """The base class of marks: a colour, an entry in the legend, and whether a run changes them.
 
     ``still`` marks are sent to the browser only when they change.
     """
@@ -109,8 +109,8 @@ class Bars(Mark):
 class Points(Mark):
     """Marks at points, as large as ``size`` pixels.
 
-    ``alpha`` and ``scale`` are the opacity and relative size of each point. ``ids`` are whole numbers by which points
-    are found again: the step of an event, or the draw in linked figures. Points that are ``editable`` may be moved.
+    ``alpha`` and ``scale`` are the opacity and relative size of each point. ``ids`` are integers that identify
+    points: the step of an event, or the draw in linked figures. Points that are ``editable`` may be moved.
     """
 
     columns = ("x", "y", "alpha", "scale", "id_high", "id_low")

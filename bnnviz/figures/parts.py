@@ -170,7 +170,7 @@ def each(source: Any, observed: Any = None, classes: Sequence[str] | None = None
 
 
 class NumberTransforms(NamedTuple):
-    """Hold the probability integral transforms (rows,) of test rows, and whose they are."""
+    """The probability integral transforms (rows,) of test rows, and their name."""
 
     name: str
     transforms: np.ndarray
@@ -211,7 +211,7 @@ def _several(source: Any) -> list[tuple[str | None, Any]]:
 
 
 def uncertainty_results(source: Any) -> list[tuple[str, dict[str, Any]]] | None:
-    """Return names and results of `bnnviz.uncertainty`, of one or of a dict of them; None for something else."""
+    """Return names and results of `bnnviz.uncertainty`, of one or of a dict of them; None for other sources."""
     if not isinstance(source, Mapping):
         return None
     named = [("predictions", source)] if "arrays" in source else [(str(name), each) for name, each in source.items()]
@@ -220,7 +220,7 @@ def uncertainty_results(source: Any) -> list[tuple[str, dict[str, Any]]] | None:
 
 
 def lanes(source: Any, key: str = "lanes") -> list[dict[str, Any]] | None:
-    """Return the series that a part of a frame holds under a key; None where the source is no such part."""
+    """Return the series under a key of a part of a frame, or None for other sources."""
     if isinstance(source, Mapping) and isinstance(source.get(key), list):
         return as_arrays(list(source[key]))
     return None

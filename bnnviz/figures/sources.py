@@ -28,7 +28,7 @@ _TREES = (".nc", ".netcdf", ".zarr")
 
 @dataclass(frozen=True)
 class SourceDraws:
-    """Hold draws of chains with the names of their variables.
+    """Draws of chains with the names of their variables.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class SourceDraws:
         return next(iter(self.values.values())).shape
 
     def chosen(self, variables: str | Sequence[str] | None = None, most: int = MOST_VARIABLES) -> list[str]:
-        """Return names of variables: those asked for, or else the first few."""
+        """Return the requested names of variables, or by default the first few."""
         if variables is None:
             return list(self.values)[:most]
         asked = [variables] if isinstance(variables, str) else list(variables)
@@ -131,7 +131,7 @@ class SourceDraws:
 
 
 _MOST_COMPONENTS = 10
-#: The column by which a draw is found again in another figure: one number for chain and draw.
+#: The column that identifies a draw across figures: one number for chain and draw.
 ID = "id"
 
 

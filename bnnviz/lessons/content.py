@@ -35,14 +35,14 @@ FILMS = FOLDER / "films"  # rendered frames, a file for each lesson
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 DEFAULT = "en"
 SEEDS = 20  # that check a claim
-_PAGE, _GLOSSARY = "page", "glossary"  # files that are no lessons
+_PAGE, _GLOSSARY = "page", "glossary"  # files other than lessons
 
 Translate = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class Knob:
-    """Hold the setting that a reader can change, and the films that there are."""
+    """The setting that a reader can change, and its films."""
 
     label: str
     setting: str
@@ -77,7 +77,7 @@ class Film:
         return 0 if self.knob is None else self.knob.values.index(self.knob.value)
 
     def identity(self, place: int) -> list[Any]:
-        """Return what its run depends on at a position of the knob, as JSON has it."""
+        """Return the spec of its run at a position of the knob as JSON values."""
         knob = None if self.knob is None else [self.knob.setting, self.values[place]]
         return [dict(self.given), knob, dict(self.watch)]
 
@@ -92,13 +92,13 @@ class Film:
 
 @dataclass(frozen=True)
 class Claim:
-    """Hold a number of a text: the quantity that it is, and the interval that has to hold it."""
+    """A number in a text: its quantity, and the interval that must contain it."""
 
     name: str
     quantity: str
     interval: tuple[float, float]
     seeds: int = SEEDS
-    view: str = ""  # that shows it; else the number in large type does
+    view: str = ""  # that shows it; otherwise the number in large type does
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Step:
-    """Hold one step."""
+    """One step of a lesson."""
 
     title: str
     text: str
@@ -127,7 +127,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Lesson:
-    """Hold a lesson."""
+    """A lesson."""
 
     name: str
     order: int
@@ -217,7 +217,7 @@ def _plain(name: str) -> dict[str, Any]:
 
 @functools.cache
 def _translation(language: str) -> Translate:
-    """Return what translates a text; one that the catalogue lacks stays English."""
+    """Return the translation function; texts missing in the catalogue stay English."""
     if language == DEFAULT:
         return lambda text: text
     pofile = optional.require("babel.messages.pofile", "Translated lessons need")

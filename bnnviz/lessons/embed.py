@@ -45,7 +45,7 @@ def lesson(name: str, step: int = 1, language: str = content.DEFAULT, height: in
     Raises
     ------
     BnnvizError
-        If there is no such lesson, step or language.
+        If the lesson, step or language is unknown.
 
     Examples
     --------

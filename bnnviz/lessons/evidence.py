@@ -46,7 +46,7 @@ def check(lessons: Mapping[str, Lesson], records: Mapping[str, Any] | None = Non
         values = _values(records, name, step, claim)
         low, high = claim.interval
         if not values:
-            found.append(f"{name}: there are no values for it; run python -m bnnviz.lessons.")
+            found.append(f"{name}: no recorded values; run python -m bnnviz.lessons.")
         elif not all(low <= value <= high for value in values):
             worst = max(values, key=lambda value: abs(value - (low + high) / 2))
             found.append(f"{name}: {claim.quantity} is {worst:.4g}, outside [{low:g}, {high:g}].")

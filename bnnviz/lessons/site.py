@@ -1,7 +1,7 @@
 """Make the lessons a folder of static files: a page for each lesson, one player, and a script for each film.
 
-The folder works on any web server, from ``file://`` and in frames of other pages. A page alone, with its films and the
-player in it, is what notebooks show.
+The folder works on any web server, from ``file://`` and in frames of other pages. Notebooks show a self-contained page
+with its films and the player.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Sight:
         self._heads, self._settled = {}, False
 
     def follow(self, name: str, follow: bool) -> None:
-        """Let the ranges of a view follow the data, or leave them to the user."""
+        """Make the ranges of a view follow the data, or leave them to the user."""
         for view in self.views:
             if view.name == name:
                 view.follow = follow
@@ -181,7 +181,7 @@ class Live(anywidget.AnyWidget):
         self._sights.pop(name, None)
         seen = any(live._sights for live in _LIVES if live._run is self._run)
         if not seen and self._run.spec.draws is None:
-            # A cell that is run once more must not leave the run before it behind, busy for ever.
+            # Running a cell again must stop its previous run, which would continue forever.
             self._run.pause()
 
     def _obey(self, sight: Sight, content: dict[str, Any]) -> None:

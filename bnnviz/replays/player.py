@@ -82,7 +82,7 @@ def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
 
 
 def shared_words(dark: bool | None = None) -> dict[str, Any]:
-    """Return what films of one page share: words, sizes of type, and colours on paper."""
+    """Return the shared data of a page's films: texts, sizes of type, and colours on paper."""
     return {"dark": dark, "words": WORDS, "light": in_light(), **_TYPE}
 
 
@@ -115,7 +115,7 @@ class _Film:
         return serialize_json(content).encode(), numbers
 
     def _figures(self) -> dict[str, Any]:
-        """Return the figures, their cards, and what changes in them but columns."""
+        """Return the figures, their cards, and their changes except columns."""
         timeline = self.timeline
         return {
             "document": timeline.document,
@@ -203,7 +203,7 @@ def _count(value: float) -> str:
 
 
 def _marks(replay_frames: ReplayFrames) -> list[dict[str, Any]]:
-    """Return the marks on the scrubber: stretches of one phase, changes, and what single steps came to."""
+    """Return the marks on the scrubber: phases, changes, and outcomes of single steps."""
     marks: list[dict[str, Any]] = []
     steps, frames = replay_frames.steps, replay_frames.frames
     for number, frame in enumerate(frames):

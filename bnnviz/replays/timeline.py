@@ -59,7 +59,7 @@ _AXES = {"x": 0, "dx": 0, "y": 1, "dy": 1, "low": 1, "high": 1}
 
 
 class Column(NamedTuple):
-    """Hold a column of a mark."""
+    """A column of a mark."""
 
     name: str
     values: np.ndarray
@@ -86,7 +86,7 @@ class Kept(NamedTuple):
 
 
 class ReplayTimeline:
-    """Feed replay frames to their figures, and keep what changes in them.
+    """Feed replay frames to their figures, and record the changes.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class ReplayTimeline:
             self._changed.add((event.model.id, event.attr))
 
     def _find_themed(self) -> set[Key]:
-        """Return what depends on whether the page is dark."""
+        """Return the values that depend on the theme."""
         for dark in (True, False):
             for view in self.views:
                 view.theme(dark)
@@ -166,7 +166,7 @@ class ReplayTimeline:
             self._spans[view.name].append(tuple(float(abs(each.end - each.start)) for each in ranges))
 
     def _take_themed(self, number: int) -> None:
-        """Keep what depends on the colours, in both."""
+        """Record the values that depend on the theme, in both themes."""
         for dark, kept in ((True, self._dark), (False, self._light)):
             for view in self.views:
                 view.theme(dark)

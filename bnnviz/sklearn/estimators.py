@@ -52,12 +52,12 @@ from bnnviz.targets.bnn_network import WITH_NOISE, family, in_unit_of, outputs_o
 
 _SLICE_S = 0.2
 _ROWS = 50  # at which the chains' predictions are compared
-_TIMES = 4  # by which draws or time are raised in the place of too few
-_COUNTS = {"draws": 250, "warmup": 250, "chains": 4}  # where the sampler is named
+_TIMES = 4  # factor by which to raise insufficient draws or time
+_COUNTS = {"draws": 250, "warmup": 250, "chains": 4}  # if the sampler is named
 
 
 class _Estimator(BaseEstimator):
-    """What regressor and classifier have in common: `fit` samples the posterior, and `predict_distribution` asks it."""
+    """Base class of regressor and classifier: `fit` samples the posterior, and `predict_distribution` evaluates it."""
 
     task: ClassVar[str]
     #: Measures ``minutes``; other processes on the machine do not use them up.
@@ -353,7 +353,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):
         unknown = [name for name in np.asarray(y).tolist() if name not in places]
         if unknown:
             raise BnnvizError(
-                f"{unknown[0]!r} is no class of the training rows ({listed(self.classes_.tolist())}).", "y"
+                f"{unknown[0]!r} is not a class of the training rows ({listed(self.classes_.tolist())}).", "y"
             )
         return np.array([places[name] for name in np.asarray(y).tolist()], dtype=np.float64)
 

@@ -81,7 +81,7 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     until(lambda: "Far from the training data" in lab.answer(), 20, "the row was not told as far")
     lab.page.get_by_label(re.compile("^kind")).select_option("old")
     lab.page.get_by_label(re.compile("^depth")).fill("deep")
-    lab.page.get_by_text("'deep' is no number").wait_for()
+    lab.page.get_by_text("'deep'").wait_for()
     lab.page.get_by_label(re.compile("^depth")).fill("4")
     until(lambda: "90 % interval" in lab.answer(), 20, "the prediction did not come back")
     screenshot(lab.page, "your-data-row")

@@ -121,7 +121,7 @@ def test_standardiser_guards_constant_columns():
         (np.zeros((0, 1)), np.zeros(0), "have the shapes"),
         (np.array([[np.nan]]), np.zeros(1), "missing or infinite"),
         (np.zeros((1, 1)), np.array([np.inf]), "missing or infinite"),
-        (np.array([["a"]]), np.zeros(1), "no plain tables of numbers"),
+        (np.array([["a"]]), np.zeros(1), "numeric arrays"),
         (np.zeros((3, 0)), np.zeros(3), "have the shapes"),
     ],
 )
@@ -341,7 +341,7 @@ def test_corrupt_download_in_cache_is_refused_and_fetched_again(cache, register,
 
 def test_download_with_a_wrong_checksum_is_not_kept(cache, register, server):
     register(f"{server[0]}/data.txt", sha256=hashlib.sha256(b"something else").hexdigest())
-    with pytest.raises(BnnvizError, match=r"sent is not the expected file .*or set BNNVIZ_DATA to a folder") as caught:
+    with pytest.raises(BnnvizError, match="set BNNVIZ_DATA to a folder") as caught:
         data.load("tiny")
     assert caught.value.field == "data"
     assert [place for place in cache.rglob("*") if place.is_file()] == []
@@ -382,7 +382,7 @@ FAILURES = {
     "refused": r"could not be downloaded \(ConnectionError\): check the network, or",
     "late": r"could not be downloaded \((ReadTimeout|ConnectionError)\): check the network, or",
     "half": r"could not be downloaded \((ChunkedEncodingError|ConnectionError)\): check the network, or",
-    "wrong": r"sent is not the expected file \(its SHA-256 differs\): try again later, or",
+    "wrong": "its SHA-256 differs",
 }
 
 

@@ -136,8 +136,8 @@ def test_rotation_is_counter_clockwise_and_black_outside():
         ({"x_train": np.zeros((40, 1, 5, 6), np.uint8)}, "give bytes of shape"),
         ({"x_train": np.zeros((40, 60), np.uint8)}, "give bytes of shape"),
         ({"y_train": np.zeros(39, int)}, "give a label for each"),
-        ({"y_train": np.full(40, 4)}, "no class numbers from 0 to 3"),
-        ({"y_train": np.full(40, 0.5)}, "no class numbers from 0 to 3"),
+        ({"y_train": np.full(40, 4)}, "from 0 to 3"),
+        ({"y_train": np.full(40, 0.5)}, "from 0 to 3"),
         ({"x_test": np.zeros((0, 2, 5, 6), np.uint8), "y_test": np.zeros(0, int)}, "0 images and 0 labels"),
         ({"class_names": ("one",)}, "has 1 classes"),
         ({"mean": (0.1,), "sd": (0.2,)}, "has 2 channels"),
@@ -370,7 +370,7 @@ def test_npz_files_with_pickles_or_without_an_array_are_refused(tmp_path):
     with pytest.raises(BnnvizError, match="allow_pickle=False"):
         read_npz(place, ("x",))
     place.write_bytes(pickle.dumps(Evil()))
-    with pytest.raises(BnnvizError, match="no whole .npz file"):
+    with pytest.raises(BnnvizError, match=".npz file"):
         read_npz(place, ("x",))
     place.write_bytes(npz(x=bytes_of(3)))
     with pytest.raises(BnnvizError, match="'?y"):
@@ -424,7 +424,7 @@ def test_damaged_files_in_the_cache_are_fetched_again(server, tmp_path):
     assert len(asked) == 6
     (root / form.files[0].path).write_bytes(b"another page")
     held.write_bytes(b"damaged")
-    with pytest.raises(BnnvizError, match=r"sent is not the expected file \(its MD5 differs\)"):
+    with pytest.raises(BnnvizError, match="its MD5 differs"):
         entry.load(0)
 
 

@@ -27,7 +27,7 @@ _ACTIONS = {
 }
 #: Definitions of the table's rows by the beginning of their labels, longest first.
 _EXPLANATIONS = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
-#: What rows should be, by the beginning of their labels.
+#: Recommended limits of rows, by the beginning of their labels.
 _LIMITS = {
     "R-hat": "below 1.01",
     "Bulk ESS": "above 400",

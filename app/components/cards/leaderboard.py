@@ -78,7 +78,7 @@ class LeaderboardCard(ExplainedCard):
         ]
 
     def _write_columns(self) -> None:
-        """Name the columns, with what each of them is."""
+        """Set the columns and their definitions."""
         columns = [[each.name, each.head, each.doc, each.best > 0] for each in self._shown]
         set_changed(self._leaderboard, columns=columns)
 

@@ -114,7 +114,7 @@ class Place(PageComponent):
         self._show()
 
     def bring(self, parts: Set[str]) -> None:
-        """Bring the first of these parts that is here to the front."""
+        """Bring the first available of these parts to the front."""
         self._chosen = next((part for part in PLACES[self.name] if part in parts), self._chosen)
         self._show()
 

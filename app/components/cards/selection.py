@@ -45,7 +45,7 @@ class SelectionLink(PageComponent):
             self._unbox(but=part)
             self._choose(self._box)
         elif message["do"] == "pick":
-            # What leaves the event goes back to the box that was drawn before.
+            # Leaving an event restores the previous box.
             self._choose(self._box if message["event"] is None else {"event": message["event"]})
 
     def _unbox(self, but: str = "") -> None:

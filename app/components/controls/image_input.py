@@ -26,7 +26,7 @@ class ImageInput(JSComponent):
     )
     angle = param.Number(0.0, bounds=(-180, 180), doc="In degrees, counter-clockwise.")
     taken = param.Integer(0, doc="Grows when a test image replaces the drawing.")
-    complaint = param.List(doc="[name, when] of a file that is no picture.")
+    complaint = param.List(doc="[name, when] of a file that is not a picture.")
 
     _esm = script(__file__, "image_input.js")
 
@@ -79,7 +79,7 @@ class ImageQuestion(PageComponent):
 
     def _complain(self, event: Any) -> None:
         name = str(event.new[0])[:100] if event.new else "That file"
-        self._on_complaint(f"{name} is no picture that this browser reads; choose a PNG or JPEG.")
+        self._on_complaint(f"{name} is not a picture that this browser reads; choose a PNG or JPEG.")
 
     def _draw(self, event: Any) -> None:
         pixels = np.array(event.new, dtype=float)

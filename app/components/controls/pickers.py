@@ -72,7 +72,7 @@ class PlanePicker(PageComponent):
 
 
 class ComponentPicker(PageComponent):
-    """Choose what trace, autocorrelation and density follow: a principal component, a coordinate, or a statistic."""
+    """Choose the quantity of trace, ACF and density: a principal component, a coordinate, or a statistic."""
 
     def __init__(self, on_component: Callable[[dict[str, Any]], None]) -> None:
         self._on_component = on_component
@@ -124,7 +124,7 @@ class BlockPicker(PageComponent):
         self._choice = ReaderChoice((self.root,), lambda event: self._ask())
 
     def reset(self, scene: dict[str, Any]) -> None:
-        """Offer the blocks of a new run, which is asked for the one that was chosen if it has the same."""
+        """Offer the blocks of a new run; if they are unchanged, request the chosen one again."""
         labels = [block["label"] for block in scene["blocks"]]
         if labels != self.root.options:
             with self._choice.setting():

@@ -1,4 +1,4 @@
-"""Choose at the left of a race: target, two to six samplers with their settings, and what all of them share."""
+"""Define the sidebar of a race: target, two to six samplers with settings, and shared settings."""
 
 from __future__ import annotations
 

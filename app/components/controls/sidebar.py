@@ -1,4 +1,4 @@
-"""Choose at the left what to run: target, sampler, presets and run settings, all from the catalogue."""
+"""Define the sidebar of a run: target, sampler, presets and run settings from the catalogue."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class CatalogueChoice:
         self._on_change(changed)
 
     def _name_preset(self) -> None:
-        """Name the preset that the settings agree with, the most particular one."""
+        """Show the most specific preset that matches the settings."""
         values = self.controls.values()
         fits = [
             p
@@ -222,7 +222,7 @@ class SpecSidebar(PageComponent):
         self._return_to(spec, now)
 
     def _return_to(self, spec: Any, now: Any) -> None:
-        """Run a spec again in the place of what runs now."""
+        """Run a spec again instead of the current one."""
         self._on_spec(spec)
 
     def _seek(self, text: str) -> None:

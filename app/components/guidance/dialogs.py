@@ -31,7 +31,7 @@ class Dialog:
         self._dialog.open = shown
 
     def retitle(self, title: str) -> None:
-        """Have another title at its top."""
+        """Change the title."""
         self._title = title
         if self._dialog is not None:
             self._dialog.title = title

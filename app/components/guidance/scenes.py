@@ -46,7 +46,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class SceneStep:
-    """Hold one step of a scene."""
+    """One step of a scene."""
 
     text: str
     spec: Spec
@@ -59,7 +59,7 @@ class SceneStep:
 
 @dataclass(frozen=True)
 class Scene:
-    """Hold a guided scene."""
+    """A guided scene."""
 
     name: str
     title: str

@@ -26,7 +26,7 @@ _FORMS = {"Packed, to be sent (.zip)": "zip", "NetCDF, for ArviZ (.nc)": "netcdf
 
 
 class RecordingActions:
-    """Do what can be done with one chosen recording."""
+    """Offer the actions on one chosen recording."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT, _LARGE = 560, 300, 1.25
 
 
 class RecordingFigures:
-    """Hold the figures of the chosen recordings."""
+    """The figures of the chosen recordings."""
 
     def __init__(self) -> None:
         self.root = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -78,7 +78,7 @@ class RecordingFigures:
     # ---- predictions --------------------------------------------------------------------------------------
 
     def _predict(self, name: str, draws: int, every: int) -> None:
-        """Show what draws of a recording predict, once that is computed."""
+        """Show the predictions of a recording once they are computed."""
         if self._known is not None and self._known[:2] == (name, draws):
             self._show_functions()
             return
@@ -97,7 +97,7 @@ class RecordingFigures:
             # A density has no predictions, which the exit status reports.
             done = not await process.wait()
             given = dict(np.load(out)) if done else None
-        if process is not self._process:  # another recording was chosen meanwhile
+        if process is not self._process:  # the choice has changed
             return
         self._known = (name, draws, given)
         self._show_functions()

@@ -26,7 +26,7 @@ class RunChip:
         self.look()
 
     def look(self) -> None:
-        """Show what there is now."""
+        """Show the current runs."""
         found = self._runs.unseen(self._browser)
         self._run = max(found, key=lambda run: run.left, default=None)
         set_changed(self.root, visible=self._run is not None)

@@ -36,7 +36,7 @@ class Share:
         self.root = self._dialog.root
 
     def show(self, spec: Spec | RaceSpec, query: str) -> None:
-        """Open, with what repeats this spec."""
+        """Open with the links and the command that repeat this spec."""
         refusal = spec.shareable()
         texts: dict[str, Any] = {"query": "", "python": "", "command": "", "refusal": refusal}
         if not refusal:

@@ -103,7 +103,7 @@ class Transport(PageComponent):
         self.show_playing()
 
     def back(self, step: int | None = None) -> None:
-        """Go back to a step, or to the event before."""
+        """Go back to a step, or to the previous event."""
         self._session.travel("back", step=step)
         self.show_playing()
 
@@ -210,7 +210,7 @@ class Transport(PageComponent):
         return status["phase"] if status["playing"] else f"{status['phase']}, paused"
 
     def _figures(self, status: dict[str, Any]) -> list[Cell]:
-        """Return the cells of what this kind of run counts."""
+        """Return the cells of this kind of run's counters."""
         return [
             (84, "step", count(status["step"]), "steps"),
             (92, "events", rate(status, "events_per_s"), "events/s" if self._eventful else "moves/s"),

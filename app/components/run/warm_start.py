@@ -50,7 +50,7 @@ def _like(spec: Spec, start: dict) -> Spec:
 
 
 def _with_points(spec: Spec, recording: Recording) -> Spec:
-    """Return the spec with its points where that needs no torch and not much time; else the worker takes them."""
+    """Return the spec with its points if that needs neither torch nor much time; otherwise the worker adds them."""
     if spec.start["points"] != warm_start.LAST:
         return spec
     recording.check_written()

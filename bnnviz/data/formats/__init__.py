@@ -13,4 +13,4 @@ from bnnviz.errors import BnnvizError
 def broken(place: Path, what: str, reason: object) -> BnnvizError:
     """Return the refusal of a file."""
     text = str(reason) or type(reason).__name__
-    return BnnvizError(f"The file {place} is no whole {what} ({text}): put the published one there.", "data")
+    return BnnvizError(f"The file {place} is not a complete {what} ({text}): put the published one there.", "data")

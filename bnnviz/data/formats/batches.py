@@ -1,7 +1,7 @@
 """Read the CIFAR sets' archives (A. Krizhevsky): batches of images as pickles of Python 2, in a tar file.
 
-A pickle may call whatever it names, so these are read by an unpickler that knows dictionaries, lists, numbers, texts
-and arrays of bytes, and nothing else: not even numpy is called by it.
+A pickle may call any function, so this module has an unpickler for dictionaries, lists, numbers, texts and arrays of
+bytes only, which does not even call numpy.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read_batches(place: Path, folder: str, names: Sequence[str], label: str) -> 
                 member = archive.getmember(f"{folder}/{name}")
                 stream = archive.extractfile(member)
                 if stream is None or member.size > _MOST_BYTES:
-                    raise broken(place, _WHAT, f"{name} in it is no file of a batch's size")
+                    raise broken(place, _WHAT, f"{name} in it is not a file of a batch's size")
                 found.append(_read_batch(place, name, stream.read(), label))
     except KeyError as error:
         raise broken(place, _WHAT, f"there is no {folder}/{name} in it") from error
@@ -108,7 +108,7 @@ def _read_batch(place: Path, name: str, content: bytes, label: str) -> tuple[np.
         batch = unpickle(content)
         images, labels = batch[b"data"], batch[label.encode()]
         if not isinstance(images, _Array) or not all(type(number) is int for number in labels):
-            raise TypeError("its images are no array, or its labels no numbers")
+            raise TypeError("its images are not an array, or its labels not numbers")
         return images.values.reshape(len(labels), 3, SIDE, SIDE), np.array(labels, np.int64)
     except _BROKEN as error:
         text = f"no {error}" if isinstance(error, KeyError) else error

@@ -92,7 +92,7 @@ class _Tree:
             if self._archive is None:
                 return (self.place / path).read_bytes()
             if self._archive.getinfo(str(path)).file_size > _MOST_BYTES:
-                raise broken(self.place, _WHAT, f"{path} in it is no file of a picture's size")
+                raise broken(self.place, _WHAT, f"{path} in it is not a file of a picture's size")
             return self._archive.read(str(path))
         except KeyError as error:
             raise broken(self.place, _WHAT, f"there is no {path} in it") from error
@@ -110,7 +110,7 @@ class _Tree:
     def number(self, text: str | None) -> int:
         """Return a number that is written in a name or a table."""
         if text is None or not text.isdecimal() or len(text) > 6:
-            raise broken(self.place, _WHAT, f"{text!r} is no number of a track or a class")
+            raise broken(self.place, _WHAT, f"{text!r} is not the number of a track or a class")
         return int(text)
 
     def pictures(self, paths: Iterable[PurePosixPath]) -> np.ndarray:

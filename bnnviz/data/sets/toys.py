@@ -56,7 +56,7 @@ class Toy(DataEntry):
         )
 
     def truth(self, x: np.ndarray) -> np.ndarray:
-        """Give the curve without noise at shifted inputs of shape (rows, 1)."""
+        """Return the curve without noise at shifted inputs of shape (rows, 1)."""
         return self.curve(x[:, 0] - self.shift, 0.0)
 
     def _noisy(self, rng: np.random.Generator, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -62,7 +62,7 @@ def _native(what: str, found: np.ndarray) -> np.ndarray:
         each = found.ravel().tolist()
         odd = [value for value in each if not isinstance(value, python_numbers.Number | np.bool_ | None)]
         if odd:
-            raise BnnvizError(f"The {what} hold {odd[0]!r:.60}, which is no number; {_HINT}.", "data")
+            raise BnnvizError(f"The {what} hold {odd[0]!r:.60}, which is not a number; {_HINT}.", "data")
         made = np.array([np.nan if value is None else value for value in each]).reshape(found.shape)
         # Fractions, decimals and whole numbers of many digits are numbers of Python's alone.
         found = made.astype(np.float64) if made.dtype.kind == "O" else made

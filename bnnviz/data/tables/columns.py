@@ -135,7 +135,7 @@ class _Mixed(TableQuestion):
 
 
 class _Text(TableQuestion):
-    """A column holds texts that are no categories."""
+    """A column has texts that are not categories."""
 
 
 # --- values
@@ -264,7 +264,7 @@ def days(cells: pd.Series) -> np.ndarray:
 
 
 def days_in_texts(texts: np.ndarray, key: str, name: str, is_target: bool = False) -> np.ndarray | None:
-    """Return dates as days since 1970; None if the texts are no dates.
+    """Return dates as days since 1970, or None if the texts are not dates.
 
     Raises
     ------
@@ -368,7 +368,7 @@ def _check_categories(column: Column, held: np.ndarray, context: Context) -> Non
     if len(counts) > MOST_CATEGORIES:
         why = f"{len(counts):,} different texts, and at most {MOST_CATEGORIES} are one-hot encoded"
     elif 2 * sum(n == 1 for n in counts.values()) > len(held):
-        why = "texts of which most occur once, so they are no categories"
+        why = "mostly unique texts, which are not categories"
     else:
         return
     raise _Text(
@@ -377,7 +377,7 @@ def _check_categories(column: Column, held: np.ndarray, context: Context) -> Non
 
 
 def _numbers_rows(column: Column, complete: bool, context: Context, is_first: bool) -> str:
-    """Return `ROW_NUMBER` of a column that numbers or names the rows, else an empty text."""
+    """Return `ROW_NUMBER` for a column that numbers or names the rows, or an empty text."""
     key, values = column.name, column.values
     is_text = values.dtype == object
     pandas = optional.require("pandas", "Reading a table needs")

@@ -159,7 +159,7 @@ def _cells(line: str, separator: str | None, name: str, fewest: int, later: Sequ
         if rows and {len(row) - len(spaced) for row in rows} in ({0}, {1}):
             return spaced, _SPACE
     if len(first) == 1 and fewest == 1:
-        return first, ";"  # of one column a comma is no separator
+        return first, ";"  # in a single column a comma is not a separator
     if len(first) == 1 and any(mark in row for mark in marks for row in later):
         raise BnnvizError(
             f"The first line of {name}, {short_repr(line.strip())}, has one cell and later ones have more; remove"

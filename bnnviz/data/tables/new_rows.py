@@ -59,7 +59,7 @@ def read_rows(
     Raises
     ------
     BnnvizError
-        If a column is missing, or holds something else than in training.
+        If a column is missing, or differs in kind from the training rows.
     """
     if not isinstance(given, bytes | str) and hasattr(given, "__array__") and not source.is_frame(given):
         given = _framed(np.asarray(given), table)
@@ -191,7 +191,7 @@ def _numbers(key: str, texts: np.ndarray, context: Context, row_notes: np.ndarra
         )
     values[present] = np.where(strange, np.nan, found)
     for row in np.flatnonzero(present)[strange]:
-        row_notes[row] = f"{key} is {texts[row]!r:.40}, which is no number; taken as missing"
+        row_notes[row] = f"{key} is {texts[row]!r:.40}, which is not a number; taken as missing"
     return values
 
 

@@ -1,6 +1,6 @@
 """Read numbers with a decimal point or comma, with or without marks between thousands.
 
-One decimal mark holds for a whole file. ``1,952`` can be 1.952 or 1952: the other columns decide, or the user is asked.
+A file has one decimal mark. ``1,952`` can be 1.952 or 1952: the other columns decide, or the user.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _value(text: str, decimal: Decimal) -> float:
 
 
 def without_percent(texts: np.ndarray) -> np.ndarray:
-    """Return texts without their percent signs, if all are numbers with one; else the texts."""
+    """Return texts without their percent signs, if all are numbers with one; otherwise the texts."""
     bare = np.array([text[:-1].rstrip() if text.endswith("%") else "" for text in texts], dtype=object)
     return bare if len(bare) and all(map(is_number, bare)) else texts
 

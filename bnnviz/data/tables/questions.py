@@ -1,4 +1,4 @@
-"""Ask what only a person can know of a table, with the answers that there are."""
+"""Define questions about ambiguous tables and their possible answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a CSV file or a frame of the user's into a table, or ask what only a person can know."""
+"""Read the user's CSV file or frame into a table, or ask about ambiguities."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class TableOverview(NamedTuple):
 def overview(
     given: Any, name: str | None = None, *, decimal: Decimal | None = None, missing: Sequence[str] | None = None
 ) -> TableOverview:
-    r"""Describe the columns of a file, whatever is wrong with some of them.
+    r"""Describe the columns of a file, including invalid ones.
 
     Raises
     ------
     BnnvizError
-        If it is no table.
+        If the file is not a table.
 
     Examples
     --------

@@ -54,13 +54,13 @@ def read(
 ) -> Content:
     """Read a file or a frame.
 
-    ``otherwise`` is a decimal mark to fall back on; ``texts`` are columns that hold no numbers, and ``verbatim`` those
-    whose cells stay as they are.
+    ``otherwise`` is the fallback decimal mark; ``texts`` are columns without numbers, and ``verbatim`` columns with
+    unchanged cells.
 
     Raises
     ------
     BnnvizError
-        If it is no table.
+        If the file is not a table.
     """
     if source.is_frame(given):
         return _of_frame(given, name or "the frame", missing)

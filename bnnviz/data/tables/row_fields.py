@@ -69,5 +69,5 @@ def _number(text: str, decimal: str | None) -> tuple[float, str]:
         )
     written = written.replace(",", ".")
     if len(text) > _LONGEST or not _NUMBER.fullmatch(written) or not np.abs(float(written)) <= _LARGEST:
-        return 0.0, f"{text[:20]!r} is no number; type one such as 1.5."
+        return 0.0, f"{text[:20]!r} is not a number; enter one such as 1.5."
     return float(written), ""

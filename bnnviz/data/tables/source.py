@@ -46,7 +46,7 @@ def content(source: Any, name: str | None) -> tuple[bytes, str]:
         name = _clean(name or "your file")
         _check_size(len(found), name)
     elif isinstance(source, str) and "\n" in source:
-        raise _wrong("The text of a table was given in the place of a path; give it as bytes, text.encode().")
+        raise _wrong("The text of a table was given instead of a path; give it as bytes, text.encode().")
     else:
         path = Path(source)
         name = _clean(name or path.name)
@@ -121,7 +121,7 @@ def _read_file(path: Path, name: str) -> bytes:
     except FileNotFoundError as error:
         raise _wrong(f"There is no file {path}; give the path of a CSV file.") from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its name is no path"
+        reason = getattr(error, "strerror", None) or "its name is not a path"
         raise _wrong(f"{short_repr(str(path))} cannot be read ({reason}); give the path of a CSV file.") from error
     _check_size(max(size, total), name)
     return b"".join(pieces)
@@ -132,7 +132,7 @@ def decode(content: bytes, name: str) -> str:
     if content.startswith(_COMPRESSED):
         raise _wrong(f"The file {name} is a spreadsheet or compressed; save or unpack it as CSV first.")
     if content.startswith(_OTHERS):
-        raise _wrong(f"The file {name} is no text but another program's; save it as CSV first.")
+        raise _wrong(f"The file {name} is not a text but another program's; save it as CSV first.")
     encoding = next((each for mark, each in _WITH_MARKS.items() if content.startswith(mark)), "utf-8")
     try:
         text = content.decode(encoding)
@@ -142,7 +142,7 @@ def decode(content: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         raise _wrong(f"The file {name} is not UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
     if "\0" in text:
-        raise _wrong(f"The file {name} is no text; give a CSV file in UTF-8.")
+        raise _wrong(f"The file {name} is not a text; give a CSV file in UTF-8.")
     head = text[:1000].lstrip().lower()
     markup = next((kind for start, kind in _MARKUP.items() if re.match(start, head)), "")
     if markup:

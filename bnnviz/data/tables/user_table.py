@@ -1,4 +1,4 @@
-"""Hold a table of the user's own: typed columns, their encoder, and its bytes, which travel with a spec."""
+"""Define the user's own table: typed columns, their encoder, and its bytes, which are attached to a spec."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class UserTable:
         Raises
         ------
         BnnvizError
-            If the bytes are no such table.
+            If the bytes are not such a table.
         """
         try:
             with np.load(io.BytesIO(attachment), allow_pickle=False) as archive:

@@ -43,7 +43,7 @@ class Acf(Figure):
         return _drawing([], "ACF", LAGS[0], (FLOOR, 1.0))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``acf`` (lags,) at ``lag`` (lags,) of what ``label`` names."""
+        """Draw ``acf`` (lags,) at ``lag`` (lags,) of the quantity ``label``."""
         lag, acf = (np.asarray(part[name], dtype=float)[: LAGS[-1] + 1] for name in ("lag", "acf"))
         noise = 1.96 / np.sqrt(max(part.get("draws", 0), 1))
         self._lags = max(self._lags, _telling(acf, noise))

@@ -75,7 +75,7 @@ class Marginal(Figure):
         return Drawing(x=Axis("PC 1", (-3.0, 3.0), follow="exact"), y=Axis("density", (0.0, 0.5), follow="exact"))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw the density ``y`` at ``x`` of what ``label`` names, and of the futures."""
+        """Draw the density ``y`` at ``x`` of the quantity ``label``, and those of the futures."""
         futures = part.get("futures", ())
         marks = estimate(part["x"], part["y"], "blue", "all draws" if futures else "draws")
         for other in futures:

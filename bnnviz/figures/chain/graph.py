@@ -73,7 +73,7 @@ class NetworkGraph(Figure):
             return self.blank()
         weights, sd = np.asarray(part["weights"]), np.asarray(part["sd"])
         found = extent(np.abs(weights))
-        # The scale grows at once and shrinks slowly.
+        # The scale grows immediately and shrinks slowly.
         self._largest = max(found[1] if found else 0.0, (1 - _FADES) * self._largest, 1e-12)
         edges = weights[self._edge_of]
         spread = self._edges(np.arange(len(edges)) if sd.size else [], sd[self._edge_of] if sd.size else np.empty(0))
@@ -104,7 +104,7 @@ class NetworkGraph(Figure):
         return Drawing(marks, x=x, y=y, note=note, words=words)
 
     def _place(self) -> None:
-        """Give each unit its place: a column for each layer, its units evenly from the top."""
+        """Place the units: a column for each layer, evenly spaced from the top."""
         counts = [self._layers[0]["inputs"], *(layer["outputs"] for layer in self._layers)]
         heights = [(np.arange(n)[::-1] + 0.5) / n - 0.5 for n in counts]
         self._crowd = max(counts)
@@ -145,7 +145,7 @@ class NetworkGraph(Figure):
         return *self._ends(edges), 1.0, np.maximum(_LEAST, widest * sizes / self._largest)
 
     def _nearest(self, x: float, y: float) -> int | None:
-        """Return the coordinate of the bias, or else of the edge, nearest on the screen; None far from all."""
+        """Return the coordinate of the nearest bias or edge on the screen, or None."""
         width, height = self.frame_size or _FRAME
         across, up = width / (len(self._layers) + 2 * _SIDE), height
         discs = np.hypot((self._bias_x - x) * across, (self._bias_y - y) * up)

@@ -104,7 +104,7 @@ def race(source: Any, *, dark: bool = False) -> hv.Overlay:
     Raises
     ------
     BnnvizError
-        If the source is no race, or has not begun.
+        If the source is not a race, or has not begun.
 
     Examples
     --------

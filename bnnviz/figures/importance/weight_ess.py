@@ -94,7 +94,7 @@ def weight_ess(source: Any, *, dark: bool = False) -> hv.Overlay:
 
 
 def _shares(source: Any) -> dict[str, Any]:
-    """Return the share of the draws that is effective, by what counts up."""
+    """Return the effective share of the draws by the progress counter."""
     if isinstance(source, Mapping) and "share" in source:
         return {"iteration": source["iteration"], "share": source["share"]}
     if hasattr(source, "frame"):

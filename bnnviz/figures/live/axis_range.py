@@ -153,7 +153,7 @@ class AxisRange:
 
     @property
     def width(self) -> float:
-        """How wide the range is without what `widen` has added."""
+        """The width of the range without the additions of `widen`."""
         return (self.ends[1] - self.ends[0]) / self.slack
 
     def widen(self, width: float, tolerance: float) -> None:

@@ -70,7 +70,7 @@ class Canvas:
 
     @property
     def sheets(self) -> tuple[Sheet, Sheet]:
-        """What data are sent in: of marks that move, and of those that stay."""
+        """The sources of moving and of still marks."""
         return self.moving, self.still
 
     def show(self, marks: Sequence[Mark], palette: Palette) -> bool:

@@ -206,7 +206,7 @@ class View:
         return self._x.ends + self._y.ends
 
     def _set_ticks(self, place: int, axis: Axis) -> None:
-        """Give an axis its ticks, and show or hide it; nothing of Bokeh is read where nothing has changed."""
+        """Set the ticks and the visibility of an axis, without reading Bokeh's properties if nothing has changed."""
         shown, grid = axis.shown and not self.figure.bare, axis.grid and axis.shown and not self.figure.bare
         wanted = (axis.ticks, axis.turned, axis.whole, shown, grid)
         if self._ticks[place] == wanted:
@@ -234,7 +234,7 @@ class View:
             window.widen(scale * size, UNEQUAL)
 
     def _describe(self) -> None:
-        """Give the figure its description."""
+        """Set the figure's description."""
         words = {**self.root.html_attributes, "aria-label": self.description}
         if words != self.root.html_attributes:
             self.root.html_attributes = words
@@ -315,7 +315,7 @@ class View:
         self._write_inside("" if height >= low else _fitting(inside, width / size), size)
 
     def _fit_ticks(self, width: float, height: float, letters: int) -> None:
-        """Have no more numbers at an axis than have room."""
+        """Limit the numbers at an axis to the available room."""
         size = self._scale * TICK_SIZE
         rooms = width / (TICKS * (0.6 * letters + 1.5) * size), height / (TICK_LINES * size)
         for model, axis, room in zip(self._models, (self.drawing.x, self.drawing.y), rooms, strict=True):

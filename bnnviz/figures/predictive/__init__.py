@@ -1,1 +1,1 @@
-"""Draw what networks predict, and how well."""
+"""Draw the predictions of networks and their quality."""

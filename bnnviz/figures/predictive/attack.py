@@ -117,7 +117,7 @@ def attack(
     Raises
     ------
     BnnvizError
-        If the source is no classifier and no result of an attack.
+        If the source is neither a classifier nor a result of an attack.
 
     Examples
     --------

@@ -104,7 +104,7 @@ def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
     Raises
     ------
     BnnvizError
-        If it is no such part.
+        If the source is not such a part.
 
     Examples
     --------

@@ -37,7 +37,7 @@ def functions(source: Any, *, dark: bool = False) -> hv.Overlay:
     Raises
     ------
     BnnvizError
-        If it is no network on data, or there are no draws.
+        If the source is not a network on data, or has no draws.
 
     Examples
     --------

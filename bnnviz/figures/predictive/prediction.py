@@ -296,13 +296,13 @@ def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.
 
 def _part(source: Any) -> parts.FramePart:
     if isinstance(source, Mapping):
-        return parts.part(source, "prediction", "prediction: it is no network on data")
+        return parts.part(source, "prediction", "prediction: it is not a network on data")
     predictor, theta = network(source)
     return parts.FramePart({"data": predictor.scene()}, predictor.part_of(theta, theta[-1]))
 
 
 def network(source: Any) -> tuple[Any, Any]:
-    """Return what predicts by a network, and draws of it that count the same."""
+    """Return the predictive function of a network, and equally weighted draws."""
     from bnnviz.engine.evaluation.predictions import Predictor, evenly
 
     given = parts.network_draws(source)

@@ -65,7 +65,7 @@ def probability(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overla
     Raises
     ------
     BnnvizError
-        If these are no probabilities.
+        If the numbers are not probabilities.
 
     Examples
     --------

@@ -121,8 +121,8 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None, dark:
     Raises
     ------
     BnnvizError
-        If the source is no classifier, all rows are of one kind, of several classes none is named, or scikit-learn is
-        not installed.
+        If the source is not a classifier, all rows have the same label, several classes need a choice, or scikit-learn
+        is not installed.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def spread(source: Any, *, dark: bool = False) -> hv.Overlay:
     Raises
     ------
     BnnvizError
-        If it is no such network, or there are no draws.
+        If the source is not such a network, or has no draws.
 
     Examples
     --------

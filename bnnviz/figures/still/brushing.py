@@ -47,7 +47,7 @@ def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
 
 
 def brush(dark: bool = False) -> link_selections:
-    """Return what links figures: the draws that are brushed."""
+    """Return the stream of selected draws that links figures."""
     style.loaded()
     palette = style.palette_of(dark)
     return link_selections.instance(

@@ -8,7 +8,7 @@ from bnnviz import optional
 from bnnviz.errors import BnnvizError
 
 PAGE = ".html"
-#: What Matplotlib writes.
+#: Formats of Matplotlib.
 PRINT = (".pdf", ".svg", ".eps", ".png")
 
 

@@ -51,7 +51,7 @@ def save(figure: Any, out: str | os.PathLike, *, title: str = "", dpi: int = 200
     Raises
     ------
     BnnvizError
-        If there is no such ending, or the file cannot be written.
+        If the suffix is unknown, or the file cannot be written.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
 
 
 def _fit(drawn: Any) -> None:
-    """Let panels become narrower where a window has no room for them."""
+    """Let panels shrink in narrow windows."""
     if not isinstance(drawn, GridPlot | Plot):
         return
     if isinstance(drawn, GridPlot):

@@ -87,7 +87,7 @@ def layout(
 
 
 def _ends(drawing: Drawing) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return what both axes show: exact ends, or what must be seen with some room."""
+    """Return the ranges of both axes: exact ends, or the required range with some room."""
     found = []
     for axis in (drawing.x, drawing.y):
         ends = axis.ends or (0.0, 1.0)

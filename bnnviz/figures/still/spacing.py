@@ -1,4 +1,4 @@
-"""Move the panels of a figure for print apart, and give a figure the size that was asked for.
+"""Separate the panels of a printed figure, and scale the figure to the requested size.
 
 HoloViews gives each panel a cell for its axes alone: a legend next to them is drawn over the next panel, and neither
 of Matplotlib's layout engines accepts the grid of HoloViews. This module includes the decorations of axes.
@@ -25,7 +25,7 @@ _TURNS = 4  # iterations until labels, whose ticks depend on the width, no longe
 
 
 class Panel(NamedTuple):
-    """Hold one cell of a figure: its row and column, its axes first, and the bar of colours that belongs to them."""
+    """One cell of a figure: row, column, and its axes, followed by their colour bar."""
 
     row: int
     column: int
@@ -97,7 +97,7 @@ def _place(figure: Figure, panels: list[Panel], size: tuple[float | None, float 
             x0, x1 = across[panel.column].moved(x0, x1) if across else (x0, x1)
             y0, y1 = down[panel.row].moved(y0, y1) if down else (y0, y1)
             if any(each is not None for each in size) and axes.get_aspect() != _EQUAL:
-                axes.set_aspect("auto")  # else axes that become narrower become lower, too
+                axes.set_aspect("auto")  # otherwise narrower axes also become lower
             axes.set_position([x0 / width, y0 / height, (x1 - x0) / width, (y1 - y0) / height])
 
 

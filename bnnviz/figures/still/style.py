@@ -29,7 +29,7 @@ def use(*backends: str) -> None:
     Raises
     ------
     BnnvizError
-        If there is no such backend.
+        If a backend is unknown.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def use(*backends: str) -> None:
 
 
 def _show_pictures() -> None:
-    """Let a notebook show figures of Matplotlib as PNG, which need no script and are saved and printed with it."""
+    """Make notebooks show figures of Matplotlib as PNG images, which are saved and printed with the notebook."""
     from holoviews.core.dimension import LabelledData
     from holoviews.ipython.display_hooks import png_display
 
@@ -142,7 +142,7 @@ _PAINTS = {False: Paint(LIGHT), True: Paint(DARK)}
 
 
 def paint_of(dark: bool) -> Paint:
-    """Return what colours figures for a light or for a dark page."""
+    """Return the hook that colours figures for a light or a dark page."""
     return _PAINTS[bool(dark)]
 
 
