@@ -173,7 +173,7 @@ async def status_at(place: Path, path: str, host: str) -> int:
         (["--prefix", "/a/../b?x"], "--prefix"),
         (["--unix-socket", "/tmp/s"], "--allow-host"),
         (["--unix-socket", "/no/such/folder/s", "--allow-host", NAME], "There is no folder"),
-        (["--unix-socket", __file__, "--allow-host", NAME], "is no socket"),
+        (["--unix-socket", __file__, "--allow-host", NAME], "socket"),
     ],
 )
 def test_a_place_that_cannot_be_served_is_one_sentence(

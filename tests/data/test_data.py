@@ -379,10 +379,10 @@ def failing():
 
 
 FAILURES = {
-    "refused": r"could not be downloaded \(ConnectionError\): check the network, or",
-    "late": r"could not be downloaded \((ReadTimeout|ConnectionError)\): check the network, or",
-    "half": r"could not be downloaded \((ChunkedEncodingError|ConnectionError)\): check the network, or",
-    "wrong": "its SHA-256 differs",
+    "refused": "ConnectionError",
+    "late": "ReadTimeout|ConnectionError",
+    "half": "ChunkedEncodingError|ConnectionError",
+    "wrong": "SHA-256",
 }
 
 
@@ -391,9 +391,7 @@ def test_a_download_that_fails_gets_a_sentence_and_leaves_nothing(way, cache, re
     monkeypatch.setattr(files, "_TIMEOUT_S", (0.3, 0.3))
     register(failing(way))
     for call in (data.load, data.fetch):
-        with pytest.raises(
-            files.DownloadError, match=FAILURES[way] + r" set BNNVIZ_DATA to a folder that holds"
-        ) as caught:
+        with pytest.raises(files.DownloadError, match=f"({FAILURES[way]}).*BNNVIZ_DATA") as caught:
             call("tiny")
         assert caught.value.field == "data"
         assert pickle.loads(pickle.dumps(caught.value)).sentence == caught.value.sentence
