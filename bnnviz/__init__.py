@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `_NAMES` imports
         attack as attack,
         measure as measure,
         replay as replay,
-        search_iterations as search_iterations,
-        search_prior as search_prior,
         uncertainty as uncertainty,
         wells as wells,
     )
@@ -46,9 +44,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 #: The public names by the modules that have them.
 _NAMES = {
-    "bnnviz.api.analysis": (
-        *("attack", "measure", "replay", "search_iterations", "search_prior", "uncertainty", "wells"),
-    ),
+    "bnnviz.api.analysis": (*("attack", "measure", "replay", "uncertainty", "wells"),),
     "bnnviz.api.race": ("BackgroundRace", "race"),
     "bnnviz.api.recorded": ("PublicRecording", "recording"),
     "bnnviz.api.run": ("BackgroundRun", "resume", "sample", "start"),

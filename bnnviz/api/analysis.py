@@ -1,4 +1,4 @@
-"""Analyse runs and networks: predictions, uncertainty, attacks, the prior, the double well, replays."""
+"""Analyse runs and networks: predictions, uncertainty, attacks, the double well, replays."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from typing import Any, Concatenate, ParamSpec
 
 from bnnviz import optional
 from bnnviz.api.recorded import PublicRecording, recording
-from bnnviz.api.run import BackgroundRun, spec_of
+from bnnviz.api.run import BackgroundRun
 from bnnviz.engine.evaluation import attack as attacking
-from bnnviz.engine.evaluation import iteration_search, metrics
-from bnnviz.engine.evaluation import prior_search as searching
+from bnnviz.engine.evaluation import metrics
 from bnnviz.engine.evaluation import uncertainty as unsure
-from bnnviz.engine.evaluation.iteration_search import IterationSearch
-from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import recorded_frames
 from bnnviz.engine.recording import replay_frames as filming
 from bnnviz.engine.wells import Wells
@@ -46,121 +43,6 @@ def _of_a_run(compute: Callable[Concatenate[Any, P], dict[str, Any]]) -> Callabl
 measure = _of_a_run(metrics.measure)
 uncertainty = _of_a_run(unsure.uncertainty)
 attack = _of_a_run(attacking.attack)
-
-
-def search_prior(
-    target: Any,
-    sampler: Any = "hmc",
-    *,
-    settings: dict[str, Any] | None = None,
-    target_settings: dict[str, Any] | None = None,
-    low: float = searching.LOW,
-    high: float = searching.HIGH,
-    tries: int = searching.TRIES,
-    by: str = "nll",
-    progress: Callable[[int, float], Any] | None = None,
-    **options: Any,
-) -> PriorSearch:
-    """Search the standard deviation of a network's prior with the best validation score.
-
-    Parameters
-    ----------
-    target : str or Spec
-        A registered name, or a `Spec`, which replaces all other arguments.
-    sampler, settings, target_settings
-        As in `start`.
-    low, high : float
-        Bounds of the standard deviation.
-    tries : int
-        Maximum number of runs, each with the same seed.
-    by : {"nll", "accuracy", "mse"}
-        The score on the validation rows.
-    progress : callable, optional
-        Called with the number of the run and its completed fraction.
-    **options
-        draws, warmup, chains, seed, device, dtype and kernel, as in `Spec`.
-
-    Returns
-    -------
-    PriorSearch
-        With ``prior_sd``, ``tries`` and ``spec``; pass it to `sample`, and the run keeps the search in its summary and
-        its file.
-
-    Raises
-    ------
-    BnnvizError
-        If an argument is invalid, there are no validation rows, or every try failed.
-
-    Examples
-    --------
-    >>> import bnnviz
-    >>> network = {"data": "pmcnet_wine", "hidden": "2"}
-    >>> found = bnnviz.search_prior("network", "map", target_settings=network, tries=2, settings={"steps": 50})
-    >>> len(found.tries)
-    2
-    """
-    spec = _spec_to_search(target, sampler, settings, target_settings, options)
-    return searching.search_prior(spec, low=low, high=high, tries=tries, by=by, progress=progress)
-
-
-def search_iterations(
-    target: Any,
-    sampler: Any = "pmcnet",
-    *,
-    settings: dict[str, Any] | None = None,
-    target_settings: dict[str, Any] | None = None,
-    most: int = iteration_search.MOST,
-    by: str = "nll",
-    progress: Callable[[float], Any] | None = None,
-    **options: Any,
-) -> IterationSearch:
-    """Search the number of iterations at which a population has the best validation score: T of PMCnet.
-
-    Parameters
-    ----------
-    target : str or Spec
-        A registered name, or a `Spec`, which replaces all other arguments.
-    sampler, settings, target_settings
-        As in `start`.
-    most : int
-        Number of iterations of the only run.
-    by : {"nll", "accuracy", "mse"}
-        The score on the validation rows.
-    progress : callable, optional
-        Called with the completed fraction.
-    **options
-        chains (the proposals), seed, device, dtype and kernel, as in `Spec`.
-
-    Returns
-    -------
-    IterationSearch
-        With ``iterations``, ``values`` and ``spec``, whose run keeps the draws of the last iteration: pass it to
-        `sample`.
-
-    Raises
-    ------
-    BnnvizError
-        If an argument is invalid, there are no validation rows, or the pilot failed.
-
-    Examples
-    --------
-    >>> import bnnviz
-    >>> network, few = {"data": "pmcnet_wine", "hidden": "2"}, {"draws_each": 10, "start": "random"}
-    >>> found = bnnviz.search_iterations("network", settings=few, target_settings=network, most=3, chains=4)
-    >>> len(found.values)
-    3
-    """
-    spec = _spec_to_search(target, sampler, settings, target_settings, options)
-    return iteration_search.search_iterations(spec, most=most, by=by, progress=progress)
-
-
-def _spec_to_search(target: Any, sampler: Any, settings: Any, target_settings: Any, options: dict[str, Any]) -> Spec:
-    """Return the checked spec of a registered target, or the given spec."""
-    if isinstance(target, Spec):
-        return target.checked()
-    if not isinstance(target, str):
-        raise BnnvizError("The search is for a registered target or a Spec.", "target")
-    return spec_of(target, sampler, None, settings, target_settings, options)[0]
 
 
 def wells(**settings: Any) -> Wells:

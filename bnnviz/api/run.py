@@ -24,7 +24,6 @@ from bnnviz.api.recorded import PublicRecording
 from bnnviz.engine.automatic.limit import Limit
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
-from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.viewed_run import ViewedRun
@@ -258,11 +257,10 @@ def start(
 
     Parameters
     ----------
-    target : str, Spec, PriorSearch, UserTable, Target or callable
-        A registered name; a `Spec`, which replaces all other arguments, or the result of `search_prior`; a table from
-        `bnnviz.data.read_table`; a `BNN` of your network and data or another `Target`; a distribution of
-        ``torch.distributions``; or a function U of states (chains, dim) in torch that returns (chains,), minus the log
-        density up to a constant.
+    target : str, Spec, UserTable, Target or callable
+        A registered name; a `Spec`, which replaces all other arguments; a table from `bnnviz.data.read_table`; a `BNN`
+        of your network and data or another `Target`; a distribution of ``torch.distributions``; or a function U of
+        states (chains, dim) in torch that returns (chains,), minus the log density up to a constant.
     sampler : str or Sampler
         A registered name, or an instance with its settings. ``auto`` is for a network on a table: a blocking pilot
         chooses a sampler for the available time, the open settings of a named network, and draws, warmup and chains
@@ -342,8 +340,6 @@ def start(
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     chooses = automatic.is_automatic(target, sampler, others)
     sampler = Spec.sampler if isinstance(sampler, str) and sampler == automatic.AUTO else sampler
-    search = target.record() if isinstance(target, PriorSearch) else None
-    target = target.spec if isinstance(target, PriorSearch) else target
     if isinstance(target, Spec):
         spec, own = target.checked(), None
     else:
@@ -360,7 +356,6 @@ def start(
     spec = warm_start.resolved(spec.checked(own_target=own is not None))
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     made = ViewedRun(spec, target=own, sampler=instance)
-    made.search = search
     if chosen is not None:
         chosen.attach(made)
     elif minutes is not None:
@@ -412,7 +407,7 @@ def sample(
 
     Parameters
     ----------
-    target : str, Spec, PriorSearch, UserTable, Target or callable
+    target : str, Spec, UserTable, Target or callable
         As in `start`.
     sampler : str or Sampler
         As in `start`. With ``auto``, a pilot chooses for a network on a table; for a density it is ``bps``.

@@ -252,13 +252,12 @@ def is_table(target: str) -> bool:
     return all(find_setting(item, name) for name in ("data", "noise", "prior"))
 
 
-def enter_table_defaults(request: dict[str, Any], searched: set[str]) -> None:
+def enter_table_defaults(request: dict[str, Any]) -> None:
     """Set the default noise and prior of a network on the user's own table."""
     from bnnviz.engine.automatic.tables import DEFAULTS
 
     if is_table(request["target"]):
-        defaults = {name: value for name, value in DEFAULTS.items() if name not in searched}
-        request["target_settings"] = defaults | request.get("target_settings", {})
+        request["target_settings"] = DEFAULTS | request.get("target_settings", {})
 
 
 def apply_settings(request: dict[str, Any], assignments: list[str], *, to_sampler: bool = True) -> set[str]:

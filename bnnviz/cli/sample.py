@@ -10,7 +10,7 @@ import typer
 
 from bnnviz import optional
 from bnnviz.cli import options
-from bnnviz.cli.output import FAILED, INTERRUPTED, hold_interrupt, progress, say, text
+from bnnviz.cli.output import FAILED, INTERRUPTED, hold_interrupt, progress, say
 from bnnviz.cli.summary_table import print_summary
 from bnnviz.errors import BnnvizError
 from bnnviz.progress_bar import doing, share
@@ -18,7 +18,6 @@ from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
     from bnnviz.engine.automatic.tables import AutomaticRun
-    from bnnviz.engine.evaluation.prior_search import PriorSearch
     from bnnviz.engine.race.race import Race
     from bnnviz.engine.recording.writer import RecordingWriter
     from bnnviz.engine.viewed_run import ViewedRun
@@ -33,7 +32,6 @@ app = typer.Typer()
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data boston --sampler boomerang --json > boston.json",
         "bnnviz sample --data houses.csv --target-column price --minutes 5",
-        "bnnviz sample --data pmcnet_wine --sampler hmc --search-prior --draws 200",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
         "bnnviz sample --data boston --sampler boomerang --draws 20000 --record boston",
         "bnnviz sample --data boston --sampler bps --draws 1000 --seed 1 --start boston",
@@ -99,13 +97,6 @@ def sample(
         str | None,
         typer.Option(metavar="DIGITS", help="Refuse a recording whose draws do not match this checksum."),
     ] = None,
-    search: Annotated[
-        bool,
-        typer.Option("--search-prior", help="First choose prior_sd by the validation rows, in a dozen runs at most."),
-    ] = False,
-    search_by: Annotated[
-        str, typer.Option(metavar="FIGURE", help="Score of --search-prior: nll, accuracy or mse.")
-    ] = "nll",
     details: Annotated[
         bool, typer.Option("--details", help="Print diagnostics, costs and settings of a run on a table, too.")
     ] = False,
@@ -119,7 +110,7 @@ def sample(
     task = options.task_of(likelihood) if task is None and target_column is not None else task
     reading = options.TableOptions(target_column, task, decimal, missing, leave_out)
     table = options.enter_target(request, target, data, reading)
-    chooses = _chooses(request, sampler, others=start is not None or search, by_default=spec is None)
+    chooses = _chooses(request, sampler, others=start is not None, by_default=spec is None)
     sampler = None if sampler == options.AUTO else sampler
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
@@ -128,7 +119,7 @@ def sample(
     settings = [*(settings or []), *([] if likelihood is None else [f"target.family={likelihood}"])]
     given = options.apply_settings(request, settings, to_sampler=not chooses)
     if table is not None and spec is None:
-        options.enter_table_defaults(request, searched={"prior"} if search else set())
+        options.enter_table_defaults(request)
     _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
@@ -143,7 +134,7 @@ def sample(
     if chooses:
         given |= {name for name in ("chains", "draws", "warmup") if name in request}
         automatic = Automatic(given | set(request.get("target_settings", {})), minutes)
-    raise typer.Exit(_sample(checked, out, folder, as_json, details, search_by if search else None, automatic, minutes))
+    raise typer.Exit(_sample(checked, out, folder, as_json, details, automatic, minutes))
 
 
 class Automatic(NamedTuple):
@@ -157,7 +148,7 @@ def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_defa
     """Return whether a pilot chooses the sampler: on request, or on a table without sampler options."""
     able = not others and options.is_table(request["target"])
     if sampler == options.AUTO and not able:
-        raise BnnvizError("auto is for a table, without --start and --search-prior; name a sampler.", "sampler")
+        raise BnnvizError("auto is for a table, without --start; name a sampler.", "sampler")
     wanted = able and (sampler == options.AUTO or (sampler is None and by_default))
     return wanted
 
@@ -204,11 +195,10 @@ def _sample(
     folder: Path | None,
     as_json: bool,
     details: bool,
-    search_by: str | None,
     automatic: Automatic | None,
     minutes: float | None,
 ) -> int:
-    """Search the prior or choose the sampler on request, then sample; return the exit code."""
+    """Choose the sampler if requested, then sample; return the exit code."""
     from bnnviz.engine.automatic.limit import Limit
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.viewed_run import ViewedRun
@@ -222,16 +212,7 @@ def _sample(
         run = ViewedRun(chosen.spec)
         chosen.attach(run)
         return carry_out(run, out, folder, as_json, details or spec.file is None)
-    found = None
-    if search_by is not None:
-        try:
-            found = _search_prior(spec, search_by)
-        except KeyboardInterrupt:
-            say("stopped; no prior was chosen and nothing was kept.")
-            return INTERRUPTED
-        spec = found.spec
     run = ViewedRun(resolved(spec.checked()))
-    run.search = None if found is None else found.record()
     if minutes is not None:
         Limit(run, 60 * minutes)
     return carry_out(run, out, folder, as_json, details or spec.file is None)
@@ -246,19 +227,6 @@ def _choose(spec: Spec, automatic: Automatic) -> AutomaticRun:
         bar.add_task("pilot", total=None)
         found = choose(spec, automatic.given, MINUTES if automatic.minutes is None else automatic.minutes)
     say(found.plan.sentence)
-    return found
-
-
-def _search_prior(spec: Spec, by: str) -> PriorSearch:
-    """Choose the prior by the validation rows, telling each try on stderr."""
-    from bnnviz.engine.evaluation.prior_search import TRIES, search_prior
-
-    with progress() as bar:
-        task = bar.add_task("prior", total=TRIES)
-        found = search_prior(spec, by=by, progress=lambda done, share: bar.update(task, completed=done + share))
-    for one in found.tries:
-        say(f"prior_sd {one['prior_sd']:.4g}: validation {by} {text(one['value'])}")
-    say(f"prior_sd = {found.prior_sd:.4g} was chosen by the validation rows.")
     return found
 
 

@@ -4,8 +4,8 @@ from bnnviz.targets.base import REGISTRY, Callable, Target
 from bnnviz.targets.bnn import BNN, NOISES
 from bnnviz.targets.bnn_network import Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture
+from bnnviz.targets.distributions import DistributionDensity
 from bnnviz.targets.few_data import LogisticRegression, TwoData
-from bnnviz.targets.foreign import DistributionDensity, PyroDensity
 from bnnviz.targets.images import ImageNetwork
 from bnnviz.targets.likelihoods import Likelihood
 from bnnviz.targets.minibatch import LinearLosses, Rows, RowTarget
@@ -29,7 +29,6 @@ __all__ = [
     "Network",
     "Parameter",
     "ParameterDensity",
-    "PyroDensity",
     "RowTarget",
     "Rows",
     "Target",

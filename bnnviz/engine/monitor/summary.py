@@ -72,7 +72,6 @@ def _summarised(run: DrawSource) -> dict[str, Any]:
         "spacing": _number(getattr(run.draw_collector, "spacing", float("nan"))),
         "phase": run.phase,
         "notes": run.notes,
-        **({} if run.search is None else {"search": run.search}),
         **(_importance(run) if run.sampler.traits.weighted else _convergence(run, draws)),
         **_estimates(run, draws),
         **measured_approximation(run),

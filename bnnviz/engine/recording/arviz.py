@@ -41,7 +41,6 @@ def header(run: SingleRun) -> dict[str, Any]:
         "kernel": "eager" if run.compiled_since is None else f"compiled since step {run.compiled_since}",
         "steps": run.steps,
         "notes": [note.to_json() for note in run.notes],
-        "search": run.search,
         "stats": run.stats,
         "data_sha256": data_checksum(run.target),
         "start_sha256": None if points is None else hashlib.sha256(points).hexdigest(),

@@ -42,7 +42,6 @@ _HEADER = {
     "threads": is_count,
     "kernel": is_name,
     "steps": is_count,
-    "search": or_none(is_object),
     "stats": is_object,
     "data_sha256": or_none(_is_digest),
     "start_sha256": or_none(_is_digest),

@@ -128,7 +128,7 @@ def _is_potential(value: Any) -> bool:
 _CONTENTS: dict[str, Check] = {
     **dict.fromkeys(("spec", "begun"), is_spec),
     **dict.fromkeys(("attachment", "start_points"), lambda value: value is None or isinstance(value, bytes)),
-    **dict.fromkeys(("search", "emitter", "kernel"), or_none(is_object)),
+    **dict.fromkeys(("emitter", "kernel"), or_none(is_object)),
     **dict.fromkeys(("steps", "era"), is_count),
     **dict.fromkeys(("gradients", "seconds", "cpu_seconds", "device_seconds"), is_amount),
     **dict.fromkeys(("store", "logs", "path", "draw_stats"), _is_store),

@@ -82,7 +82,6 @@ class Restorable(KeptDraws):
             "begun": self.begun.to_json(),
             "attachment": self.spec.target_attachment,
             "start_points": self.spec.start_points,
-            "search": self.search,
             **{name: getattr(self, name) for name in _PLAIN},
             "notes": [note.to_json() for note in self.notes],
             "changes": self.changes,
@@ -117,7 +116,6 @@ class Restorable(KeptDraws):
         held = {"attachment": saved["attachment"], "start_points": saved["start_points"]}
         run = cls(Spec(**said, **held), target=target, sampler=sampler)
         run.begun = Spec(**begun, **held).checked(target is not None)
-        run.search = saved["search"]
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:
             run._target_fingerprint.check(saved["given"])

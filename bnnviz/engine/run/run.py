@@ -107,7 +107,6 @@ class Run(Restorable):
         self._start: Start | None = None
         self._step_seconds = _STEP_SECONDS
         self.threads = threads_for(6 * spec.chains * self.target.examples * self.target.row_work)
-        self.search: dict[str, Any] | None = None
         self.minutes: float | None = None  # time limit of pilot and run, if a pilot chose the sampler
         self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()

@@ -50,8 +50,7 @@ def pair(
     Raises
     ------
     BnnvizError
-        If draws cannot be read from the source, there are fewer than two variables, events do not fit, or there are
-        more than 100,000 draws and Datashader is not installed.
+        If draws cannot be read from the source, there are fewer than two variables, or events do not fit.
 
     Examples
     --------

@@ -12,14 +12,13 @@ from typing import Any
 import holoviews as hv
 import numpy as np
 
-from bnnviz import optional
 from bnnviz.figures import marks as m
 from bnnviz.figures.marks import Axis, Drawing, Mark, padded
 from bnnviz.figures.palette import FONT, Palette
 from bnnviz.figures.still.style import PIXELS, POINT, DefaultInches, apply, paint_of, palette_of
 
 ID = "id"
-#: Datashader rasterises at least this number of points.
+#: More points are drawn as an image of their counts.
 MOST_POINTS = 100_000
 _LEGEND, _LETTER = 44, 6.6  # pixels of a legend without its words, and of a letter
 _MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "x": "X", "dash": "s", "dot": "."}
@@ -241,11 +240,11 @@ def _draws(ids: Any) -> tuple[list[str], list[np.ndarray]]:
 
 def _counted(element: Any, palette: Palette, colour: str) -> Any:
     """Return an image of how many points there are at each place; places without any are clear."""
-    purpose = f"A figure of {len(element):,} points (more than {MOST_POINTS:,}) needs"
-    shading = optional.require("datashader", purpose)
-    from holoviews.operation.datashader import rasterize
-
-    picture = rasterize(element, dynamic=False, aggregator=shading.count(), width=600, height=400)
+    x, y = (np.asarray(element.dimension_values(axis), dtype=float) for axis in (0, 1))
+    known = np.isfinite(x) & np.isfinite(y)
+    counts, *edges = np.histogram2d(x[known], y[known], bins=(600, 400))
+    centres = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
+    picture = hv.Image((*centres, np.where(counts > 0, counts, np.nan).T), element.kdims, "count")
     return picture, {}, {}, {"cmap": blended([palette.grid, colour]), "cnorm": "log"}
 
 

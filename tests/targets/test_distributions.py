@@ -1,4 +1,4 @@
-"""Densities of other libraries: distributions of PyTorch and models of Pyro."""
+"""Targets given by distributions of PyTorch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from scipy import integrate, stats
+from scipy import integrate
 from torch import distributions as d
 
 import bnnviz
@@ -122,77 +122,3 @@ def test_a_run_of_a_distribution_has_its_moments() -> None:
 def test_what_cannot_be_sampled_is_refused(distribution: d.Distribution, said: str) -> None:
     with pytest.raises(BnnvizError, match=said):
         bnnviz.start(distribution, "hmc")
-
-
-# --- Pyro
-
-
-def schools(effects, errors):
-    import pyro
-    import pyro.distributions as dist
-
-    mu = pyro.sample("mu", dist.Normal(0.0, 5.0))
-    tau = pyro.sample("tau", dist.HalfCauchy(5.0))
-    with pyro.plate("schools", 8):
-        z = pyro.sample("z", dist.Normal(0.0, 1.0))
-        theta = pyro.deterministic("theta", mu + tau * z)
-        pyro.sample("y", dist.Normal(theta, errors), obs=effects)
-
-
-EFFECTS = T([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
-ERRORS = T([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
-
-
-def by_scipy(mu: float, tau: float, z: np.ndarray) -> float:
-    prior = stats.norm(0, 5).logpdf(mu) + stats.halfcauchy(scale=5).logpdf(tau) + stats.norm.logpdf(z).sum()
-    return prior + stats.norm(mu + tau * z, ERRORS.numpy()).logpdf(EFFECTS.numpy()).sum()
-
-
-def test_a_pyro_model_has_its_log_joint_and_the_names_of_its_sites() -> None:
-    pytest.importorskip("pyro")
-    target = targets.PyroDensity(schools, EFFECTS, ERRORS)
-    assert target.groups() == [("mu", 1), ("tau", 1), ("z", 8)]
-    free = torch.randn(3, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    given = target.named_values(free)
-    exact = [
-        by_scipy(float(given["mu"][k]), float(given["tau"][k]), given["z"][k].numpy()) + float(free[k, 1])
-        for k in range(3)  # log tau is the coordinate, and the log-Jacobian
-    ]
-    np.testing.assert_allclose(target.potential(free), -np.array(exact), rtol=1e-6)
-    single = target.clone()
-    single._maps = False
-    single.function = single._minus_log
-    np.testing.assert_allclose(single.potential(free), target.potential(free), rtol=1e-9)
-    run = bnnviz.sample(target, "nuts", draws=20, warmup=20, chains=2)
-    assert set(run.parameters()) == {"mu", "tau", "z"}
-    assert (run.parameters()["tau"] > 0).all()
-
-
-def test_pyros_own_potential_is_the_same() -> None:
-    pytest.importorskip("pyro")
-    from pyro.infer.mcmc.util import initialize_model
-
-    _, potential, _, _ = initialize_model(schools, (EFFECTS, ERRORS))
-    target = targets.PyroDensity(schools, EFFECTS, ERRORS)
-    free = torch.randn(2, 10, generator=torch.Generator().manual_seed(1))
-    theirs = [float(potential({"mu": x[0], "tau": x[1], "z": x[2:]})) for x in free]
-    np.testing.assert_allclose(target.potential(free), theirs, rtol=1e-5)
-
-
-def test_pyro_models_without_a_density_are_refused() -> None:
-    pyro = pytest.importorskip("pyro")
-    import pyro.distributions as dist
-
-    def discrete():
-        pyro.sample("k", dist.Categorical(torch.ones(3)))
-
-    def moving():
-        low = pyro.sample("low", dist.Normal(0.0, 1.0))
-        pyro.sample("x", dist.Uniform(low, low + 1))
-
-    def observed():
-        pyro.sample("x", dist.Normal(0.0, 1.0), obs=T(1.0))
-
-    for model, said in ((discrete, "k of the Pyro model is discrete"), (moving, "change"), (observed, "no latent")):
-        with pytest.raises(BnnvizError, match=said):
-            targets.PyroDensity(model)
