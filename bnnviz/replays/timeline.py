@@ -91,7 +91,7 @@ class ReplayTimeline:
     Attributes
     ----------
     legends : dict of (Series, Series)
-        By the name of a view its legend, light and dark.
+        The light and the dark legend of each view by name.
     """
 
     def __init__(self, replay_frames: ReplayFrames) -> None:

@@ -106,7 +106,7 @@ def calibration(
     observed : array_like, shape (rows,), optional
         Class numbers, where probabilities are given.
     bins : int, default 10
-        Of classes, of equal width from 0 to 1.
+        Number of bins of equal width from 0 to 1.
     dark : bool, default False
 
     Returns
