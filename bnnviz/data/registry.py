@@ -79,7 +79,7 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
     Returns
     -------
     DataSet or ImageSet
-        Depending on the kind of the set, with new arrays in original units; ``.scaled(part)`` scales them for a network.
+        By the kind of the set, with new arrays in original units; ``.scaled(part)`` scales them for a network.
 
     Raises
     ------

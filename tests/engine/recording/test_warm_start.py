@@ -374,7 +374,7 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
     words = ["--target", "banana", "--chains", "5", "--draws", "30", "--set", "run.warmup=4", "--seed", "2", "--json"]
     code, out, err = ran(*words, "--start", "source")
     assert code == 0
-    assert "The chains set out from the last draws of the recording source" in err
+    assert "the recording source" in err
     assert json.loads(out)["mean"] == np.asarray(finished(begun(WARM)).summary()["mean"]).tolist()
     (tmp_path / "spec.json").write_text(json.dumps(WARM.to_json()))
     assert json.loads(ran(str(tmp_path / "spec.json"), "--json")[1])["mean"] == json.loads(out)["mean"]
