@@ -61,7 +61,7 @@ def test_what_begins_is_what_sample_has_for_a_table() -> None:
     found = look(FILE, "houses.csv", TableChoices("price", missing=("-999",), leave_out=("day",)), OWNER)
     spec, notes, why = found.opened
     assert spec.target_settings["hidden"] == "20" and spec.file["rows"] == 60 and spec.draws is None
-    assert why.startswith("HMC was taken") and any("1 of 60 rows" in note for note in notes)
+    assert why.startswith("HMC") and any("1 of 60 rows" in note for note in notes)
     assert Spec.from_json(spec.to_json(), spec.attachment) == spec
 
 
@@ -90,7 +90,7 @@ def test_a_drop_shows_columns_and_asks_and_an_answer_lets_it_play(dialog: tuple[
     assert not begun
     yes.clicks += 1
     assert made._missing.value == "-999" and not made._play.disabled and not made._answers
-    assert "60 of 60 rows and 5 inputs" in made._notes.object and "HMC was taken" in made._notes.object
+    assert "60 of 60 rows and 5 inputs" in made._notes.object and "HMC" in made._notes.object
     assert {row["name"]: row["missing"] for row in made._columns.root.rows}["depth"] == 1
     made._begin()
     assert begun[0][0].file["target"] == "price" and not made._dialog.is_open
@@ -146,7 +146,7 @@ def test_a_link_opens_it_and_play_begins_the_run(no_server) -> None:
     page = LabPage(False, Visit(opening_spec, flags={"your_data": "1"}))
     assert page.data._dialog.is_open
     spec = look(FILE, "houses.csv", TableChoices("price", missing=(), leave_out=("day",)), OWNER).opened.spec
-    page._begin_own(spec, ["HMC was taken."])
+    page._begin_own(spec, ["HMC was chosen."])
     assert page.session.playing and page.session.spec == spec and page.controls.target.name == spec.target
     assert page.controls._chosen().checked() == spec
     assert page.verdict.root.visible is False
