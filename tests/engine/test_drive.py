@@ -12,6 +12,7 @@ from bnnviz.engine.drive import Pace, drive, make_changes, replay
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
+from tests.quick_cases import some_quick
 
 SPECS = {
     "bps": Spec(target="banana", sampler="bps", chains=3, draws=40, warmup=5, seed=1),
@@ -73,7 +74,7 @@ def test_at_full_speed_and_on_the_way_to_a_start_a_slice_is_worked(clock: list[f
     assert not Pace().rests(clock[0])
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", some_quick(SPECS, 1))
 def test_who_looks_on_changes_no_draw(name: str) -> None:
     alone, viewed = Run(SPECS[name]), ViewedRun(SPECS[name])
     drive(alone, 0.1)

@@ -53,8 +53,8 @@ slow = pytest.mark.slow
         pytest.param("bps", "warm-up", LONG, marks=slow),
         pytest.param("pmcnet_light", "warm-up", LONG, marks=slow),
         ("bps", "sampling", {"settings": {"metric": "unit"}}),
-        ("bps", "sampling", {"times": 2}),
-        ("nuts", "sampling", {}),
+        pytest.param("bps", "sampling", {"times": 2}, marks=slow),
+        pytest.param("nuts", "sampling", {}, marks=slow),
         ("sgld", "sampling", {"settings": {"step_size": 0.01}}),
         *(
             pytest.param(sampler, "sampling", {"settings": settings}, marks=slow)
@@ -82,7 +82,7 @@ def test_ctrl_c_in_a_script(host: ScriptHost, tmp_path: Path, sampler: str, phas
         assert told["draws"] == 0 and "no_draws" in told["warnings"]
 
 
-@pytest.mark.parametrize("script", ["uncaught('hmc', 3)", "uncaught_in_a_long_step()"])
+@pytest.mark.parametrize("script", ["uncaught('hmc', 3)", pytest.param("uncaught_in_a_long_step()", marks=slow)])
 def test_ctrl_c_that_nobody_catches(host: ScriptHost, tmp_path: Path, script: str) -> None:
     begun = time.monotonic()
     ended = host.run(_IN_SCRIPTS + script, tmp_path)
@@ -103,7 +103,7 @@ def test_ctrl_c_while_a_step_is_compiled(host: ScriptHost, tmp_path: Path, kerne
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("race()", {"running": False, "rows": 2, "threads": 1}),
+        pytest.param("race()", {"running": False, "rows": 2, "threads": 1}, marks=slow),
         ("fit()", {"fitted": False, "threads": 1}),
         pytest.param("pilot()", {"run": False, "threads": 1}, marks=slow),
     ],

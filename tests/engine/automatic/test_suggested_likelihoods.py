@@ -9,6 +9,7 @@ import bnnviz
 from bnnviz import targets
 from bnnviz.data import read_table
 from bnnviz.engine.automatic.suggested_likelihoods import suggest
+from tests.quick_cases import some_quick
 
 ROWS = 1500
 X = np.random.default_rng(0).uniform(-1, 1, (ROWS, 2))
@@ -41,7 +42,9 @@ def test_the_law_of_the_rows_is_found(law: str, name: str) -> None:
     assert suggest(table(law).load()) == name
 
 
-@pytest.mark.parametrize("name", ["log_normal", "poisson", "negative_binomial", "student_t", "heteroscedastic"])
+@pytest.mark.parametrize(
+    "name", some_quick(["log_normal", "poisson", "negative_binomial", "student_t", "heteroscedastic"], 2)
+)
 def test_a_network_on_a_table_takes_every_likelihood(name: str) -> None:
     """Predictions are in the unit of the table."""
     law = {"poisson": "negative_binomial", "heteroscedastic": "gaussian"}.get(name, name)

@@ -225,6 +225,7 @@ def test_a_program_with_other_numbers_is_refused() -> None:
         compiled_step._compare(run.sampler, kernel, run.state)
 
 
+@pytest.mark.slow
 def test_without_a_compiler_a_run_continues_with_a_note(tmp_path: Path) -> None:
     environment = os.environ | {"CXX": "no-such-compiler", "TORCH_HOME": str(tmp_path)}
     options = ["--target", "banana", "--draws", "20", "--kernel", "compiled"]

@@ -22,6 +22,7 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Callable as OwnDensity
+from tests.quick_cases import some_quick
 
 TARGETS = {
     "gaussian": {"size": 12, "correlation": 0.5},
@@ -56,13 +57,16 @@ def compared(run: Run, kernel: CompiledKernel, learns: bool, tolerance: float) -
 @needs_compiler
 @pytest.mark.parametrize(
     ("target", "metric", "dtype", "start"),
-    [
-        ("gaussian", "low_rank", "float64", "random"),
-        ("banana", "dense", "float64", "random"),
-        ("network", "diagonal", "float64", "random"),
-        # Not from random points: U is 400,000 there, of which the last digit of single precision is .03.
-        ("network", "diagonal", "float32", "mode"),
-    ],
+    some_quick(
+        [
+            ("gaussian", "low_rank", "float64", "random"),
+            ("banana", "dense", "float64", "random"),
+            ("network", "diagonal", "float64", "random"),
+            # Not from random points: U is 400,000 there, of which the last digit of single precision is .03.
+            ("network", "diagonal", "float32", "mode"),
+        ],
+        2,
+    ),
 )
 def test_steps_in_cpp_are_the_steps_in_the_warm_up_and_after_it(
     target: str, metric: str, dtype: str, start: str

@@ -21,6 +21,7 @@ from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 from bnnviz.targets import mlp_native
+from tests.quick_cases import some_quick
 
 TARGETS = {
     "gaussian": {"size": 3, "correlation": 0.5},
@@ -42,18 +43,22 @@ def equal(one: object, other: object) -> bool:
 
 @pytest.mark.parametrize(
     ("sampler", "target", "bound"),
-    [
-        *((sampler, "network", "grid") for sampler in PDMPS),
-        *((sampler, "gaussian", "exact") for sampler in PDMPS),
-        ("bps", "banana", "interpolated"),
-        ("zigzag", "banana", "regression"),
-    ],
+    some_quick(
+        [
+            ("zigzag", "banana", "regression"),
+            *((sampler, "network", "grid") for sampler in PDMPS),
+            *((sampler, "gaussian", "exact") for sampler in PDMPS),
+            ("bps", "banana", "interpolated"),
+        ],
+        3,
+    ),
 )
 def test_a_traced_process_is_the_process(sampler: str, target: str, bound: str) -> None:
     settings = {"bound": bound, "refresh_rate": 0.7}
     assert_events(Spec(target, TARGETS[target], sampler, settings, chains=4, draws=None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -74,7 +79,7 @@ def assert_events(spec: Spec) -> None:
     assert ((kinds == BOUNCE) | (kinds == REFRESH)).any()
 
 
-@pytest.mark.parametrize("sampler", DISCRETE)
+@pytest.mark.parametrize("sampler", some_quick(DISCRETE, 4))
 def test_a_traced_move_is_the_move(sampler: str) -> None:
     settings = {"batch_size": 5, "control_variates": True, "decay": 0.5}
     if sampler not in STOCHASTIC:
@@ -82,7 +87,7 @@ def test_a_traced_move_is_the_move(sampler: str) -> None:
     assert_same(sampling(Spec(*target_of(sampler), sampler, settings, chains=3, draws=None, device="cpu")), 40)
 
 
-@pytest.mark.parametrize("sampler", TRAINED)
+@pytest.mark.parametrize("sampler", some_quick(TRAINED, 1))
 def test_a_traced_step_of_the_training_is_the_step(sampler: str) -> None:
     settings = QUICK[sampler] | {"batch_size": 50}
     assert_same(begun(Spec("network", TARGETS["network"], sampler, settings, chains=3, draws=None, device="cpu")), 40)
@@ -119,8 +124,9 @@ def assert_same_block(run: Run, block: StepBatch, start: Any, steps: list) -> No
         assert torch.equal(block.column(name).nan_to_num(7, 8, 9), expected.nan_to_num(7, 8, 9))
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "nuts"])
-@pytest.mark.parametrize("metric", ["diagonal", "low_rank", "dense"])
+@pytest.mark.parametrize(
+    ("sampler", "metric"), some_quick(itertools.product(("hmc", "nuts"), ("diagonal", "low_rank", "dense")), 2)
+)
 def test_one_program_takes_the_warm_up_too(sampler: str, metric: str) -> None:
     settings = {"metric": metric, **({"num_leapfrog_steps": 4} if sampler == "hmc" else {"max_treedepth": 3})}
     spec = Spec("gaussian", {"size": 3, "correlation": 0.8}, sampler, settings, chains=3, draws=50, warmup=60)
@@ -144,16 +150,19 @@ def test_one_program_takes_the_warm_up_too(sampler: str, metric: str) -> None:
 
 @pytest.mark.parametrize(
     ("sampler", "name", "one", "other"),
-    [
-        ("bps", "refresh_rate", 0.3, 0.7),
-        ("zigzag", "refresh_rate", 0.3, 0.7),
-        ("boomerang", "refresh_rate", 0.3, 0.7),
-        ("nuts", "step_size", 0.3, 0.7),
-        ("hmc", "step_size", 0.3, 0.7),
-        ("sgld", "step_size", 0.01, 0.02),
-        ("sgld", "temperature", 1.0, 0.5),
-        ("sghmc", "friction", 0.3, 0.7),
-    ],
+    some_quick(
+        [
+            ("bps", "refresh_rate", 0.3, 0.7),
+            ("zigzag", "refresh_rate", 0.3, 0.7),
+            ("boomerang", "refresh_rate", 0.3, 0.7),
+            ("nuts", "step_size", 0.3, 0.7),
+            ("hmc", "step_size", 0.3, 0.7),
+            ("sgld", "step_size", 0.01, 0.02),
+            ("sgld", "temperature", 1.0, 0.5),
+            ("sghmc", "friction", 0.3, 0.7),
+        ],
+        2,
+    ),
 )
 def test_other_settings_and_another_warmup_need_no_other_program(
     sampler: str, name: str, one: float, other: float

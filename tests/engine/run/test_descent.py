@@ -14,6 +14,7 @@ from bnnviz.engine.run.descent import QuasiNewton
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.specs.run import Spec
+from tests.quick_cases import some_quick
 
 
 def ends_of(function: Callable[[torch.Tensor], torch.Tensor], x: list[list[float]]) -> tuple[torch.Tensor, int]:
@@ -76,8 +77,7 @@ def test_a_pdmp_sets_out_from_there_on_a_function_and_from_random_points_of_a_na
     assert run.state.x.std() > 0.3
 
 
-@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("sampler", ["nuts", "hmc"])
+@pytest.mark.parametrize(("sampler", "unit"), some_quick([("nuts", 1e3), ("nuts", 1.0), ("hmc", 1e-3)], 2))
 def test_a_regression_on_raw_scales_has_the_moments_of_its_closed_form(sampler: str, unit: float) -> None:
     """Flat priors and inputs that are not centred: the correlation is -0.999, and scales differ by powers of ten."""
     rng = np.random.default_rng(0)

@@ -16,6 +16,7 @@ from bnnviz.engine.run.failures import RunawayWatch
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from tests.quick_cases import some_quick
 
 
 def half_normal(x: torch.Tensor) -> torch.Tensor:
@@ -105,7 +106,7 @@ def linear(x: torch.Tensor) -> torch.Tensor:
     ],
     ids=["gamma", "beta", "linear"],
 )
-@pytest.mark.parametrize("sampler", ["zigzag", "bps"])
+@pytest.mark.parametrize("sampler", some_quick(["zigzag", "bps"], 1))
 def test_an_edge_at_which_the_density_vanishes_is_turned_at(density, sampler: str, mean, variance) -> None:
     """Means and variances are within four standard errors, which are those of the chains' own means."""
     target = targets.Callable(density, dim=2)
@@ -132,7 +133,7 @@ def test_what_ends_beyond_an_edge_is_no_divergence(sampler: str) -> None:
 
 
 @pytest.mark.parametrize("density", [log_density, log_laplace, log_student], ids=lambda each: each.__name__)
-@pytest.mark.parametrize("sampler", ["hmc", "nuts", "bps", "zigzag"])
+@pytest.mark.parametrize("sampler", some_quick(["hmc", "nuts", "bps", "zigzag"], 2))
 def test_a_log_density_is_named(density, sampler: str) -> None:
     run = failed(density, sampler)
     assert [each.code for each in run.summary()["warnings"]] == ["runs_away"]

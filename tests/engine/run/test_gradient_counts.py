@@ -34,7 +34,7 @@ def finished(spec: Spec, block: int) -> Run:
 
 @pytest.mark.parametrize(
     ("sampler", "target"),
-    some_quick(((sampler, target) for sampler in SAMPLERS for target in ("gaussian", "logistic_regression")), 7),
+    some_quick(((sampler, target) for sampler in SAMPLERS for target in ("gaussian", "logistic_regression")), 4),
 )
 def test_gradients_are_counted_up_to_the_last_draw_of_each_chain(sampler: str, target: str) -> None:
     settings = SETTINGS.get(sampler, {})
