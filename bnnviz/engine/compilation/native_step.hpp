@@ -1,11 +1,11 @@
-// The loop over steps that are written in C++ around the part of a step that evaluates the target.
+// The loop over steps in C++ around the part of a step that evaluates the target.
 //
 // A sampler's file defines a class of its chains, templated on the type of a coordinate, with
 //
 //   Chains(const Steps &)                    reads the addresses;
-//   void before(int64_t step, bool first)    what precedes the part, which then reads the state;
+//   void before(int64_t step, bool first)    the work before the part, which then reads the state;
 //   void part(const Gradient &)              the part by a gradient in C++;
-//   bool after(int64_t step, int64_t row)    what follows the part; whether a move has ended.
+//   bool after(int64_t step, int64_t row)    the work after the part; returns whether a move has ended.
 //
 // and ends with NATIVE_STEP(Chains).
 
@@ -15,14 +15,14 @@
 #include <cstdint>
 #include <cstring>
 
-// A vector of the state that is kept after each step, as a row.
+// A vector of the state to keep after each step, as a row.
 struct KeptVector {
   const char *numbers;
   char *rows;
   int64_t bytes;
 };
 
-// Where a field of the info is written: a row for each step.
+// The destination of a field of the info: a row per step.
 struct ToldPart {
   char *rows;
   int64_t stride;
@@ -38,16 +38,16 @@ struct Gradient {
 struct Steps {
   int64_t chains, dim, in_float64, kept, randoms;
   void *const *state;             // the tensors of the state, in the order of its fields
-  void **results;                 // the tensors that the part returns
-  void *const *given;             // what was drawn before the first step
+  void **results;                 // the tensors returned by the part
+  void *const *given;             // inputs drawn before the first step
   const double *uniforms;         // (steps, randoms)
   const double *numbers;          // settings of the sampler
   const ToldPart *told;           // in the order of the info's fields
   const KeptVector *rows;
-  int32_t (*part)(void *context); // fills the results; not zero where it fails; null where the gradient is C++
+  int32_t (*part)(void *context); // fills the results; nonzero on failure; null for a gradient in C++
   void *context;
   const Gradient *gradient;
-  const void *scale;              // of the metric, beside a gradient in C++
+  const void *scale;              // of the metric, for a gradient in C++
   int64_t ended;                  // set by `take`: whether the last step has ended a move
 };
 
@@ -71,8 +71,8 @@ int64_t take_steps(Steps &steps, int64_t first, int64_t row, int64_t count) {
   return count;
 }
 
-// Take up to so many steps, fewer where a move ends; return how many, or -1 where the part has failed. ``first`` tells
-// whether something was drawn before the first one.
+// Take at most `count` steps, up to the end of a move; return their number, or -1 if the part has failed. `first` is
+// whether inputs were drawn before the first one.
 #define NATIVE_STEP(Chains)                                                                                     \
   extern "C" int64_t take(Steps *steps, int64_t first, int64_t row, int64_t count) {                            \
     return steps->in_float64 ? take_steps<Chains<double>>(*steps, first, row, count)                            \

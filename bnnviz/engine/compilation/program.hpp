@@ -1,5 +1,5 @@
-// Call a compiled program. Of PyTorch only the C interface is used, by the addresses of its functions, so that this
-// needs none of its headers and libraries. A handle is a tensor; a program takes over the handles of its inputs.
+// Call a compiled program through the C interface of PyTorch, by the addresses of its functions, without its headers
+// and libraries. A handle is a tensor; a program takes over the handles of its inputs.
 
 #pragma once
 

@@ -1,15 +1,15 @@
-// Take steps of a compiled program one after the other: the state that it returns is the input of the next step.
+// Take steps of a compiled program one after the other: each returned state is the input of the next step.
 
 #include "program.hpp"
 
-// Random numbers of every step, and where the program reads those of one.
+// Random numbers of every step, and the place from which the program reads those of one.
 struct Drawn {
   const char *numbers;
   int64_t stride, bytes;
   char *read_at;
 };
 
-// An output that is kept: a row for each step.
+// An output to keep, as a row per step.
 struct Kept {
   int64_t output, bytes;
   char *rows;
@@ -22,7 +22,7 @@ struct Loop {
   Handle *state, *taken, *returned;
   const Drawn *draws;
   const Kept *rows;
-  int64_t ends, ends_from, ends_to;  // the output that tells which moves have ended, -1 for none, and the bytes there
+  int64_t ends, ends_from, ends_to;  // the output with the ended moves (-1: none), and its bytes
   int64_t ended;                     // set by `take`: whether the last step has ended a move
 };
 
@@ -34,7 +34,7 @@ static bool one_step(Loop &loop, const Handle *others, int64_t row) {
     if (torch.share(others[i], &loop.taken[loop.states + i])) return false;
   const size_t inputs = loop.states + loop.others;
   if (torch.run(loop.program, loop.taken, inputs, loop.returned, loop.outputs, nullptr, nullptr)) return false;
-  // A tensor that is returned twice is one handle.
+  // A tensor returned twice has one handle.
   for (int64_t i = 1; i < loop.outputs; ++i)
     for (int64_t j = 0; j < i; ++j)
       if (loop.returned[i] == loop.returned[j]) {
@@ -57,8 +57,8 @@ static bool one_step(Loop &loop, const Handle *others, int64_t row) {
   return true;
 }
 
-// Take up to so many steps, fewer where a move ends; return how many, or -1 where the program has failed.
-// The first step has other inputs (what was drawn for it) than those after it.
+// Take at most `steps` steps, up to the end of a move; return their number, or -1 if the program has failed.
+// The first step has other inputs (drawn beforehand) than the later ones.
 extern "C" int64_t take(Loop *loop, const Handle *first, const Handle *later, int64_t row, int64_t steps) {
   for (int64_t step = 0; step < steps; ++step) {
     for (int64_t i = 0; i < loop->drawn; ++i) {
