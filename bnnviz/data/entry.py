@@ -17,13 +17,7 @@ KINDS = get_args(Kind)
 
 @dataclass(frozen=True, kw_only=True)
 class DataEntry(ABC):
-    """One data set of the registry; a family of sets is a subclass.
-
-    Parameters
-    ----------
-    shape : (int, int, int) or None, default None
-        Channels, height and width of its images; None for a table.
-    """
+    """One data set of the registry; a family of sets is a subclass."""
 
     name: str
     title: str

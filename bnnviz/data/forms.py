@@ -26,10 +26,7 @@ _TRIED_AGAIN_S = 300.0  # after a failed download, if a part replaces the whole 
 class ImageRows:
     """The content of a form's files.
 
-    Parameters
-    ----------
-    x_train, x_test : ndarray of uint8, shape (rows, channels, height, width)
-    y_train, y_test : ndarray of int, shape (rows,)
+    Shapes: x_train, x_test (rows, channels, height, width), y_train, y_test (rows,).
     """
 
     x_train: np.ndarray
@@ -60,16 +57,7 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True)
 class Images(DataEntry):
-    """Labelled images.
-
-    Parameters
-    ----------
-    shape : (int, int, int)
-        Channels, height and width.
-    finish : callable or None, default None
-        ``finish(ImageSet, ImageRows) -> ImageSet``, which derives this set from the published one; None if they are the
-        same.
-    """
+    """Labelled images."""
 
     kind: ClassVar[Kind] = "images"
     shape: tuple[int, int, int]

@@ -281,9 +281,7 @@ class ImageSet(Evaluated):
 def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return mean and standard deviation of each channel over all pixels, after division by 255.
 
-    Parameters
-    ----------
-    images : ndarray of uint8, shape (rows, channels, height, width)
+    Shapes: images (rows, channels, height, width).
     """
     mean, sd = [], []
     for channel in range(images.shape[1]):

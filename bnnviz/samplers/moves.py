@@ -18,14 +18,7 @@ _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
 class MoveDrawCollector(Checkpointed):
-    """Draw after a fixed number of moves, from chains that are alive.
-
-    Parameters
-    ----------
-    sampler : Sampler
-    state : State
-        Where the count of moves starts.
-    """
+    """Draw after a fixed number of moves, from chains that are alive."""
 
     spacing = float("nan")
     saved_names = ("first", "made")
@@ -143,13 +136,7 @@ class MoveTrace:
         return self._path(plane) if name == "path" else self._caption()
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
-        """Raise: there are no events.
-
-        Raises
-        ------
-        BnnvizError
-            Always.
-        """
+        """Raise: there are no events."""
         raise BnnvizError("This sampler has no events to pick.", "event")
 
     def current_point(self) -> Tensor:

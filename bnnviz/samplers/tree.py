@@ -55,20 +55,7 @@ def as_dicts(value: Any) -> Any:
 
 
 def restored(kind: Any, saved: Any, device: torch.device) -> Any:
-    """Return the state of a type from the nested dicts of `as_dicts`, with tensors on a device.
-
-    Parameters
-    ----------
-    kind : type
-        A named tuple with annotated fields. In a union, the member with the saved fields is used.
-    saved : Any
-    device : torch.device
-
-    Raises
-    ------
-    TypeError
-        If a field is missing or does not match its annotation.
-    """
+    """Return the state of a type from the nested dicts of `as_dicts`, with tensors on a device."""
     if not _may_be(kind, saved):
         raise TypeError(f"a part of a state is {type(saved).__name__} instead of {kind}")
     if isinstance(saved, Tensor):

@@ -38,20 +38,7 @@ def take(
     learns: bool = False,
     stepper: Stepper | None = None,
 ) -> StepBatch:
-    """Take steps one by one; with ``learns``, adapt after each and stop at the end of the warm-up.
-
-    Parameters
-    ----------
-    sampler : Sampler
-    rng : RandomNumbers
-    state : Any
-    steps, first_step : int
-        Number of steps, and the number of the first one.
-    learns : bool
-        Whether this is the warm-up.
-    stepper : Stepper, optional
-        Takes the steps instead of the sampler.
-    """
+    """Take steps one by one; with ``learns``, adapt after each and stop at the end of the warm-up."""
     before, infos = [], []
     for _ in range(steps):
         before.append(state)

@@ -38,12 +38,7 @@ Differentiated = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def fits(function: Differentiated, start: Tensor, end: Tensor, least: float) -> list[Fit]:
-    """Return how a function changes along each line from start (n, dim) to end (n, dim).
-
-    Parameters
-    ----------
-    start, end : Tensor, shape (n, dim)
-    """
+    """Return how a function changes along each line from start (n, dim) to end (n, dim)."""
     return [_fit(function, a, b, least) for a, b in zip(start, end, strict=True)]
 
 

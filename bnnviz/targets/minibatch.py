@@ -152,13 +152,7 @@ class RowTarget(Target):
 
 
 class Batch:
-    """A target on some of its rows: an unbiased estimate of U, and its derivatives.
-
-    Parameters
-    ----------
-    rows : Rows
-        A batch for each chain, (chains, size, ...).
-    """
+    """A target on some of its rows: an unbiased estimate of U, and its derivatives."""
 
     def __init__(self, target: RowTarget, rows: Rows) -> None:
         self._target, self._rows = target, rows
@@ -183,11 +177,7 @@ class Batch:
 class Controlled:
     """A batch with control variates: its value at an anchor is replaced by that of all rows.
 
-    Parameters
-    ----------
-    anchor : Tensor, shape (1, dim)
-    potential, gradient : Tensor, shape (1,) and (1, dim)
-        Full-data U and its gradient at the anchor.
+    Shapes: anchor (1, dim), potential, gradient (1,) and (1, dim).
     """
 
     def __init__(self, batch: Batch, anchor: Tensor, potential: Tensor, gradient: Tensor) -> None:

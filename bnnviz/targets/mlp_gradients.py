@@ -222,13 +222,7 @@ def noisy_outputs(layers: list[LinearLayer], mean: Tensor, sd: Tensor, x: Tensor
     the weights (the local reparameterisation of Kingma, Salimans and Welling 2015,
     https://doi.org/10.48550/arXiv.1506.02557).
 
-    Parameters
-    ----------
-    mean, sd : Tensor, shape (chains, dim)
-        Means and standard deviations of the weights.
-    x : Tensor, shape (rows, inputs) or (chains, rows, inputs)
-    noise : sequence of Tensor
-        Standard normal numbers for each layer, (chains, outputs, rows).
+    Shapes: mean, sd (chains, dim), x (rows, inputs) or (chains, rows, inputs).
     """
     a, variance = x.mT, sd.square()
     for layer, z in zip(layers, noise, strict=True):

@@ -16,10 +16,7 @@ FAR = 30.0
 def of_inputs(x: Tensor) -> Iterator[Message]:
     """Report the column of a network's inputs whose scale is furthest from 1, if it is far.
 
-    Parameters
-    ----------
-    x : Tensor, shape (rows, inputs)
-        Inputs of a linear layer.
+    Shapes: x (rows, inputs).
     """
     sds, offsets = _size(x)
     varies = sds > 0
@@ -38,9 +35,7 @@ def of_inputs(x: Tensor) -> Iterator[Message]:
 def of_observations(y: Tensor) -> Iterator[Message]:
     """Report observations of real numbers whose scale is far from 1.
 
-    Parameters
-    ----------
-    y : Tensor, shape (rows, columns)
+    Shapes: y (rows, columns).
     """
     sds, offsets = _size(y)
     if float(torch.maximum(sds, offsets).max()) > FAR or 0 < float(sds.max()) < 1 / FAR:

@@ -42,12 +42,7 @@ class ScaledSegment(NamedTuple):
 class Scales(NamedTuple):
     """Scales of weights.
 
-    Attributes
-    ----------
-    fixed : Tensor, shape (weights,)
-        The factors c.
-    group : Tensor or None, shape (weights,)
-        Index of each weight's learned scale; the index after the last denotes scale 1. None without learned scales.
+    Shapes: fixed (weights,), group (weights,).
     """
 
     fixed: Tensor
@@ -87,13 +82,7 @@ def scales(
 
 
 def by_name(shapes: Mapping[str, torch.Size], prior: Mapping[str, Any], sd: float) -> Scales:
-    """Return the scales of a prior that has standard deviations by parameter, layer or pattern; the last match counts.
-
-    Raises
-    ------
-    BnnvizError
-        If a name matches no parameter, or a value is neither a positive number nor a normal distribution with mean 0.
-    """
+    """Return the scales of a prior with standard deviations by parameter, layer or pattern; the last match counts."""
     for pattern in prior:
         if not any(_matches(pattern, name) for name in shapes):
             raise BnnvizError(
@@ -129,10 +118,7 @@ def _fan_in(shape: torch.Size) -> int:
 def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learned: int, rate: float) -> Tensor:
     """Return the factors on the coordinates: (weights,), or (..., weights) with learned scales.
 
-    Parameters
-    ----------
-    theta : Tensor, shape (..., dim)
-        The coordinates of the weights, the learned scales, and the rest.
+    Shapes: theta (..., dim).
     """
     if group is None:
         return scale

@@ -82,10 +82,7 @@ def unpickle(content: bytes) -> Any:
 def read_batches(place: Path, folder: str, names: Sequence[str], label: str) -> tuple[np.ndarray, np.ndarray]:
     """Read batches out of the archive, one after another.
 
-    Returns
-    -------
-    x : ndarray of uint8, shape (rows, 3, 32, 32)
-    y : ndarray of int64, shape (rows,)
+    Shapes: x (rows, 3, 32, 32), y (rows,).
     """
     found = []
     try:

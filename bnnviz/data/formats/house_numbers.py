@@ -15,16 +15,7 @@ _WHAT = "file of SVHN's"
 def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
     """Read one part.
 
-    Parameters
-    ----------
-    place : Path
-        The file, with `X` (height, width, channels, rows) of bytes and `y` (rows, 1), where 10 means the digit 0.
-
-    Returns
-    -------
-    x : ndarray of uint8, shape (rows, channels, height, width)
-    y : ndarray of int64, shape (rows,)
-        The digits.
+    Shapes: x (rows, channels, height, width), y (rows,).
     """
     held = mat_arrays(place)
     if not {"X", "y"} <= set(held):
@@ -40,13 +31,7 @@ def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
 def grey(x: np.ndarray) -> np.ndarray:
     """Return the luma of coloured images, 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601), rounded.
 
-    Parameters
-    ----------
-    x : ndarray of uint8, shape (rows, 3, height, width)
-
-    Returns
-    -------
-    ndarray of uint8, shape (rows, 1, height, width)
+    Shapes: x (rows, 3, height, width), result (rows, 1, height, width).
     """
     red, green, blue = (x[:, channel].astype(np.uint32) for channel in range(3))
     return ((299 * red + 587 * green + 114 * blue + 500) // 1000).astype(np.uint8)[:, None]

@@ -25,13 +25,7 @@ _WHAT = "archive of GTSRB"
 def read_training(place: Path, root: str = "GTSRB/Final_Training/Images") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Read the training pictures: a folder for each class, with a table ``GT-*.csv`` in it.
 
-    Returns
-    -------
-    x : ndarray of uint8, shape (rows, 3, 32, 32)
-        Whole pictures, not cut to the sign, resized bilinearly (by Pillow, which averages when it makes smaller).
-    y : ndarray of int64, shape (rows,)
-    tracks : ndarray of int64, shape (rows,)
-        The track of 30 pictures of one sign that each belongs to: the number before the underscore in its name.
+    Shapes: x (rows, 3, 32, 32), y (rows,), tracks (rows,).
     """
     with _Tree(place) as tree:
         tables = [path for path in tree.paths(root) if path.match("GT-*.csv")]
@@ -46,10 +40,7 @@ def read_test(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the test pictures and their table, which is published apart.
 
-    Returns
-    -------
-    x : ndarray of uint8, shape (rows, 3, 32, 32)
-    y : ndarray of int64, shape (rows,)
+    Shapes: x (rows, 3, 32, 32), y (rows,).
     """
     with _Tree(labels) as tree:
         rows = tree.table(PurePosixPath(table))

@@ -20,17 +20,7 @@ _TEST_ROWS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Toy(DataEntry):
-    """A curve with noise.
-
-    Parameters
-    ----------
-    draw : callable
-        ``draw(rng, rows) -> x``, the training inputs before the shift.
-    curve : callable
-        ``curve(x, noise) -> y``, with x before the shift.
-    interval : (float, float)
-        The range of the evenly spaced test inputs before the shift.
-    """
+    """A curve with noise."""
 
     draw: Callable[[np.random.Generator, int], np.ndarray]
     curve: Callable[[np.ndarray, np.ndarray | float], np.ndarray]

@@ -21,13 +21,7 @@ _BOX = ((-2.5, 2.5), (-2.5, 2.5))
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(DataEntry):
-    """Two curves in the plane, one for each class, with noise.
-
-    Parameters
-    ----------
-    curves : callable
-        ``curves(rows) -> (x, y)`` without noise: inputs (rows, 2) and class numbers (rows,).
-    """
+    """Two curves in the plane, one for each class, with noise."""
 
     curves: Callable[[int], tuple[np.ndarray, np.ndarray]]
     noise_sd: float

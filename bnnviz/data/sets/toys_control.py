@@ -21,15 +21,7 @@ _MOST_ROWS = 1600
 
 @dataclass(frozen=True)
 class ControlNetwork:
-    """A 3-3-1 network with tanh units whose output is the logit of class 1.
-
-    Parameters
-    ----------
-    first, first_bias : ndarray, shapes (3, 3) and (3,)
-        Weights (units, inputs) and biases of the hidden layer.
-    second, second_bias : ndarray, shapes (3,) and ()
-        Weights and bias of the output.
-    """
+    """A 3-3-1 network with tanh units whose output is the logit of class 1."""
 
     first: np.ndarray
     first_bias: np.ndarray

@@ -264,13 +264,7 @@ def days(cells: pd.Series) -> np.ndarray:
 
 
 def days_in_texts(texts: np.ndarray, key: str, name: str, is_target: bool = False) -> np.ndarray | None:
-    """Return dates as days since 1970, or None if the texts are not dates.
-
-    Raises
-    ------
-    TableQuestion
-        If day and month can be exchanged.
-    """
+    """Return dates as days since 1970, or None if the texts are not dates."""
     pandas = optional.require("pandas", "Reading a table needs")
     places, kinds = _factorized(texts)
     if not len(kinds) or not all(map(_LIKE_A_DATE.search, kinds)):

@@ -19,20 +19,7 @@ _SHOWN = 40  # characters of a text in a note
 
 
 class Encoder:
-    """One-hot encode categories, and fill gaps in numbers by the median with an indicator of the gaps.
-
-    Parameters
-    ----------
-    kinds : mapping
-        The kind of each input column (`bnnviz.data.tables.columns`), in order.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the encoded columns.
-    levels : dict of tuple
-        The levels of each input column; empty for numbers and dates.
-    """
+    """One-hot encode categories, and fill gaps in numbers by the median with an indicator of the gaps."""
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
         self.kinds = dict(kinds)

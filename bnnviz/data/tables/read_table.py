@@ -52,20 +52,7 @@ class TableOverview(NamedTuple):
 def overview(
     given: Any, name: str | None = None, *, decimal: Decimal | None = None, missing: Sequence[str] | None = None
 ) -> TableOverview:
-    r"""Describe the columns of a file, including invalid ones.
-
-    Raises
-    ------
-    BnnvizError
-        If the file is not a table.
-
-    Examples
-    --------
-    >>> from bnnviz.data.tables.read_table import overview
-    >>> found = overview(b"day,area,kind\n2024-01-31,2.5,a\n2024-02-01,3.5,b\n2024-02-02,4,a\n")
-    >>> [column.kind for column in found.columns]
-    ['date', 'number', 'category']
-    """
+    r"""Describe the columns of a file, including invalid ones."""
     found = reading.read(given, name, decimal=decimal, missing=missing)
     columns = [describe(found.frame[key], found.context, is_first=not i) for i, key in enumerate(found.frame)]
     return TableOverview(found.name, len(found.frame), columns)

@@ -56,11 +56,6 @@ def read(
 
     ``otherwise`` is the fallback decimal mark; ``texts`` are columns without numbers, and ``verbatim`` columns with
     unchanged cells.
-
-    Raises
-    ------
-    BnnvizError
-        If the file is not a table.
     """
     if source.is_frame(given):
         return _of_frame(given, name or "the frame", missing)

@@ -59,14 +59,7 @@ class Step(NamedTuple):
 def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) -> Step:
     """Return a step of Adam as a pure function of its state, unlike `torch.optim`, which updates in place.
 
-    Parameters
-    ----------
-    g, mean, square : Tensor, shape (chains, ...)
-        Gradient, and the running means of it and of its square.
-    number : Tensor, shape (chains,)
-        Number of the step in each chain's training, from 1.
-    rate : Tensor, shape (chains,)
-        Learning rate.
+    Shapes: g, mean, square (chains, ...), number (chains,), rate (chains,).
     """
     mean, square = torch.lerp(g, mean, _FIRST), torch.lerp(g.square(), square, _SECOND)
     shape = (-1, *[1] * (g.ndim - 1))

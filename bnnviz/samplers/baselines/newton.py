@@ -94,15 +94,6 @@ def plateaus(target: Target, x: Tensor, part: slice, precision: Tensor) -> int:
 
     A curvature that is small relative to the largest may be due to scales that differ by powers of ten. U then rises by
     about 0.5 within a posterior standard deviation on each side, which it does not if the curvature is rounding.
-
-    Parameters
-    ----------
-    target : Target
-    x : Tensor, shape (dim,)
-    part : slice
-        The coordinates that vary.
-    precision : Tensor
-        Their curvature P, a matrix or its diagonal.
     """
     if target.prior_precision or len(precision) > MOST:
         return 0  # with a prior the curvature is positive in each direction

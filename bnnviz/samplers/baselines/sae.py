@@ -59,11 +59,7 @@ def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, uniform: Tensor
 
     Each moves by |length| in its heading with the Metropolis probability, or stays and reverses (Gustafson 1998).
 
-    Parameters
-    ----------
-    anchor, heading, length, uniform : Tensor, shape (chains, dim)
-        Normal lengths, and uniform numbers for the acceptance.
-    precision : float
+    Shapes: anchor, heading, length, uniform (chains, dim).
     """
     there = anchor + heading * length.abs()
     moved_on = uniform < torch.exp(0.5 * precision * (anchor.square() - there.square()))

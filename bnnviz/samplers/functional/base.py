@@ -62,13 +62,7 @@ class Reading(Protocol):
 
 
 class MeanField:
-    """theta = mu + sd z, c = (mu, rho): the mean-field Gaussian of the functional paper.
-
-    Parameters
-    ----------
-    link : {"log", "softplus"}
-        rho is the logarithm of sd, or sd = softplus(rho).
-    """
+    """theta = mu + sd z, c = (mu, rho): the mean-field Gaussian of the functional paper."""
 
     def __init__(self, link: str) -> None:
         self.softplus = link == "softplus"
@@ -179,16 +173,7 @@ class Energy(NamedTuple):
 def energy(reading: Reading, source: Any, c: Tensor, nodes: Tensor, weights: Tensor, share: float) -> Energy:
     """Return the energy of functionals.
 
-    Parameters
-    ----------
-    reading : Reading
-    source : Target or Batch
-        Provides U and its gradient; a batch has one row for each chain and node.
-    c : Tensor, shape (chains, K, dim)
-    nodes, weights : Tensor, shape (chains or 1, nodes, dim) and (nodes,)
-        Quadrature nodes and weights.
-    share : float
-        Weight of the entropy in the gradient: the temperature, or 0.
+    Shapes: c (chains, K, dim), nodes, weights (chains or 1, nodes, dim) and (nodes,).
     """
     nodes = nodes.expand(len(c), -1, -1)
     theta = reading.at(c, nodes)

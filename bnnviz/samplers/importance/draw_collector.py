@@ -175,13 +175,7 @@ class PopulationTrace:
         return self.now
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
-        """Raise: there are no events.
-
-        Raises
-        ------
-        BnnvizError
-            Always.
-        """
+        """Raise: there are no events."""
         raise BnnvizError("This sampler has no events to pick.", "event")
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:

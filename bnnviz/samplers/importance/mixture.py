@@ -52,14 +52,7 @@ class Covariance(Protocol):
     def mixed(before: Tensor, draws: Tensor, weights: list[Tensor], shares: list[float]) -> Tensor:
         """Return covariances plus the sum of shares * covariances of weighted draws.
 
-        Parameters
-        ----------
-        before : Tensor
-            In the form returned by `squared`.
-        draws : Tensor, shape (proposals, draws, dim)
-        weights : list of Tensor, shape (proposals, draws)
-            Each normalised.
-        shares : list of float
+        Shapes: draws (proposals, draws, dim), weights (proposals, draws).
         """
 
     @staticmethod

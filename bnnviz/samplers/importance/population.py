@@ -393,15 +393,7 @@ def _info(phase: int, state: State) -> Info:
 
 
 def temper(logs: Tensor, share: float) -> Tensor:
-    """Return tau * logs (proposals, draws), with the largest tau <= 1 per row that reaches a share of the ESS.
-
-    Parameters
-    ----------
-    logs : Tensor, shape (proposals, draws)
-        Log weights; -inf is kept and not counted as a draw.
-    share : float
-        Share of the draws with a weight.
-    """
+    """Return tau * logs (proposals, draws), with the largest tau <= 1 per row that reaches a share of the ESS."""
     known = torch.isfinite(logs)
     top = torch.where(known, logs, -math.inf).amax(1, keepdim=True)
     below = torch.where(known, logs - torch.where(torch.isfinite(top), top, 0.0), 0.0)

@@ -90,15 +90,7 @@ class DualAveraging(NamedTuple):
         return cls(math.log(10 * size), 0, 0.0, math.log(size), AcceptanceCurve.begun(size))
 
     def updated(self, tried: float, acceptance: float, target_accept: float) -> tuple[DualAveraging, float]:
-        """Return the state after moves, and the size to try next.
-
-        Parameters
-        ----------
-        tried : float
-            Mean logarithm of their step sizes.
-        acceptance, target_accept : float
-            Mean acceptance of the moves, and its target.
-        """
+        """Return the state after moves, and the size to try next."""
         updates = self.updates + 1
         mean = self.shortfall + (target_accept - acceptance - self.shortfall) / (updates + _OFFSET)
         log_size = self.centre - updates**0.5 / _SHRINKAGE * mean
@@ -122,15 +114,7 @@ def _height(acceptance: float) -> float:
 
 
 def reasonable(acceptance: Callable[[float], float], size: float) -> float:
-    """Return the step size, up to a factor of two, at which the acceptance of one step crosses 0.8.
-
-    Parameters
-    ----------
-    acceptance : callable
-        From a step size to the mean acceptance probability, 0 to 1.
-    size : float
-        Initial size.
-    """
+    """Return the step size, up to a factor of two, at which the acceptance of one step crosses 0.8."""
     grows = acceptance(size) > _SEARCHED
     while _LEAST < size < _MOST:
         size = 2 * size if grows else 0.5 * size

@@ -54,15 +54,7 @@ ALGORITHM_2: dict[str, Any] = {
 
 
 def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a sampler's presets: the correct bound, the paper's settings, and eq. 12 taken literally.
-
-    Parameters
-    ----------
-    doc : str
-        Description of the paper's settings.
-    more : dict
-        Further settings of this sampler.
-    """
+    """Return a sampler's presets: the correct bound, the paper's settings, and eq. 12 taken literally."""
     literal = (
         "The points are clipped at zero before the line is drawn: after a bounce the envelope stays zero for long, and"
         " the posterior is many times too wide."

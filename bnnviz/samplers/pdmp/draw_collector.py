@@ -21,12 +21,7 @@ _BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
 class PathCollectorBase(Checkpointed):
     """Evaluate the path at the draws of a block, and store its integrals up to each draw.
 
-    Attributes
-    ----------
-    made : Tensor, shape (chains,)
-        Draws so far.
-    path : Tensor or None, shape (chains, 1 + 2 dim), float64
-        Time, and integrals of the position and of its square, since the start; None if not integrated.
+    Shapes: made (chains,), path (chains, 1 + 2 dim), float64.
     """
 
     saved_names = ("made", "path")

@@ -80,11 +80,6 @@ def missed_share(figures: dict[str, float]) -> float:
     """Return the share of bounces that were missed, among all that should have happened.
 
     Proposals arrive at the envelope's rate, so the mean excess of rates over it estimates the missed bounces.
-
-    Parameters
-    ----------
-    figures : dict of str to float
-        Of `RatioStats`.
     """
     missed, happened = figures["excess"], figures["acceptance"]
     return missed / max(missed + happened, 1e-12)
@@ -130,18 +125,7 @@ _TOO_FAR = "A look-ahead went too far: at time {e.t:.3g} the potential is not fi
 
 
 def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_ahead: bool) -> str:
-    """Describe a chain's last evaluation.
-
-    Parameters
-    ----------
-    last : Evaluation
-    tried : sequence of Evaluation
-        The proposals of its segment.
-    events : int
-        Events of the chain so far.
-    nothing_ahead : bool
-        Whether the envelope in use is zero up to its end.
-    """
+    """Describe a chain's last evaluation."""
     form = _CAPTIONS[VIOLATION if last.violated and last.kind == REJECTED else last.kind]
     if last.kind == PROBE and not isfinite(last.rate):
         form = _TOO_FAR

@@ -113,9 +113,7 @@ class Normal(Likelihood):
 class NormalOfEach(Normal):
     """y ~ N(f, sd^2) with a separate sd for each chain.
 
-    Parameters
-    ----------
-    log_sd : Tensor, shape (chains,)
+    Shapes: log_sd (chains,).
     """
 
     def __init__(self, log_sd: Tensor) -> None:

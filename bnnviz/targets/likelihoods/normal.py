@@ -239,13 +239,7 @@ class Heteroscedastic(_RealNumbers):
 
 
 class _ScaleFamily(_RealNumbers):
-    """(y - f) / scale has a fixed law with a shape parameter.
-
-    Parameters
-    ----------
-    learned : bool
-        Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
-    """
+    """(y - f) / scale has a fixed law with a shape parameter."""
 
     def __init__(self, shape: float, scale: float, learned: bool) -> None:
         self.shape, (self.scale,) = shape, _positive([scale], "noise_sd")

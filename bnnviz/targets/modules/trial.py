@@ -64,16 +64,7 @@ def rules_of(
 ) -> CallRules:
     """Return how to call a module.
 
-    Parameters
-    ----------
-    outputs : callable
-        The outputs (chains, rows, outputs) of weights on inputs under given rules.
-    theta : Tensor, shape (2, weights)
-        Weights to try.
-        The module's own, for a module that rejects others.
-        The module's own, for a module that does not bear others.
-    x : Tensor, shape (rows, ...)
-        A few rows (`some_rows`).
+    Shapes: theta (2, weights), x (rows, ...).
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -139,9 +130,7 @@ def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: 
 def check_computed(module: nn.Module, attributes: Sequence[tuple[str, str]], x: Tensor, rules: CallRules) -> None:
     """Raise if outputs depend on tensors computed from parameters in advance, since draws do not update them.
 
-    Parameters
-    ----------
-    x : Tensor, shape (rows, ...)
+    Shapes: x (rows, ...).
     """
     before = tried(module, x, rules).outputs
     for owner, name in attributes:

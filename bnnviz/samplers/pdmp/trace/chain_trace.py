@@ -105,13 +105,7 @@ class PathTrace:
         return self._events() if name == "events" else self._caption()
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
-        """Return step, description and position (dim,) of an event in memory.
-
-        Raises
-        ------
-        BnnvizError
-            If no event in memory has that step.
-        """
+        """Return step, description and position (dim,) of an event in memory."""
         segment = next((s for s in self.past or () if s.step == step), None)
         if segment is None:
             raise BnnvizError("That event is no longer in memory; pick a newer one.", "event")

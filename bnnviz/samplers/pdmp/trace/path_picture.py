@@ -21,13 +21,7 @@ _JUMP = 1e-6  # of a distance, above rounding errors
 
 
 class PathPicture:
-    """Draw the last segments of a path in a plane; each ended segment is projected once.
-
-    Parameters
-    ----------
-    sampler : PDMP
-        Provides the flow.
-    """
+    """Draw the last segments of a path in a plane; each ended segment is projected once."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
