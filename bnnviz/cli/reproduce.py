@@ -35,11 +35,15 @@ app = typer.Typer()
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
         "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
         "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
+        "bnnviz reproduce pdmp-table2 --scale paper --pilot",
     ),
 )
 def reproduce(
     experiment: Annotated[str | None, typer.Argument(help="Its name, from bnnviz list papers.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every experiment, one after the other.")] = False,
+    pilot: Annotated[
+        bool, typer.Option("--pilot", help="Only estimate hours and memory, from a few moves of each case.")
+    ] = False,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
     data: Annotated[str | None, typer.Option(metavar="NAME", help="Which part, of a table of data sets.")] = None,
     scale: Annotated[
@@ -57,6 +61,10 @@ def reproduce(
 ) -> None:
     """Run a paper's experiment and compare our values with the printed ones."""
     chosen = _chosen(experiment, every, data, scale)
+    if pilot:
+        _refuse_beside("--pilot", {"out": out, "scheduler": scheduler})
+        _estimate(chosen, repetitions, as_json)
+        return
     # Results are cached: missing figures would be cached as missing.
     optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
     if not every:
@@ -153,9 +161,30 @@ def _announce(experiment: Experiment, repetitions: int | None, cluster: Client |
     text = f"{experiment.title}: {runs} runs" + (f", {kept} of them kept from before" if kept else "")
     if cluster is not None:
         text += f", {sum(cluster.nthreads().values())} at a time"
+    elif getattr(experiment, "scale", "small") == "paper" and kept < runs:
+        from bnnviz.experiments.pilot import pilot  # with torch
+
+        text += f"; {pilot(experiment, repetitions).text}"
     elif experiment.minutes is not None:
         text += f"; about {experiment.minutes * (runs - kept) / experiment.runs():.0f} min on 2 cores"
     print(f"{experiment.doc}\n{text}.", file=sys.stderr, flush=True)
+
+
+def _estimate(chosen: list[Experiment], repetitions: int | None, as_json: bool) -> None:
+    """Print the time and memory that experiments take here."""
+    from bnnviz.experiments.pilot import pilot  # with torch
+    from bnnviz.experiments.record import part_of
+
+    rows = []
+    for found in chosen:
+        cost = pilot(found, repetitions)
+        name = " ".join([found.name, *(f"--{key} {value}" for key, value in part_of(found).items())])
+        rows.append({"experiment": name, "runs": found.runs(repetitions), **cost.row()})
+        say(f"{name}: {cost.text}")
+    if as_json:
+        print_json(rows)
+    else:
+        console().print(table(*rows[0], rows=[[str(value) for value in row.values()] for row in rows]))
 
 
 def _with_progress(

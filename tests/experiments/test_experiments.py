@@ -16,7 +16,7 @@ from bnnviz.cli.main import main
 from bnnviz.data import files
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments import EXPERIMENTS, Case, Experiment, record
+from bnnviz.experiments import EXPERIMENTS, Case, Experiment, pilot, record
 from bnnviz.experiments.experiment import _band
 from bnnviz.experiments.functional.curves_run import figures
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
@@ -190,6 +190,19 @@ def test_an_interrupted_experiment_continues(
     assert small.kept() == 3
 
 
+def test_the_pilot_estimates_time_and_memory(
+    small: PredictiveExperiment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("reproduce pmcnet-fig3 --pilot --json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert 0 < row["hours"] < 1 and 0.05 < row["gigabytes"] < 20 and row["runs"] == 4
+    monkeypatch.setattr(pilot, "_complete", lambda _: False)
+    target = {"data": "svhn", "network": "small_cnn", "train_rows": None, "test_rows": 100}
+    spec = Spec("images", target, "sgld", {"batch_size": 20, "mode_steps": 10}, 1, 5, 0)
+    cost = pilot.pilot(dataclasses.replace(small, cases=(Case("svhn", (spec,)),)))
+    assert cost.synthetic == ("svhn",) and cost.hours > 0
+
+
 def test_a_band_is_measured_near_the_data_and_away_from_them() -> None:
     x = np.linspace(0.0, 10.0, 101)
     part = {"x": x, "lo95": np.where(x > 5, -4.0, -1.0), "hi95": np.where(x > 5, 4.0, 1.0)}
@@ -248,6 +261,7 @@ def test_the_curves_are_the_errors_of_the_draws() -> None:
         ("reproduce --all --scale huge", "huge"),
         ("reproduce --all --out all.html", "--out"),
         ("reproduce pdmp-boston --out boston.html", "--out"),
+        ("reproduce pdmp-sweeps --pilot --out sweep.html", "--out"),
         ("reproduce pdmp-sweeps --out no/such/folder/sweep.html", "folder"),
     ],
 )
