@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import secrets
 import signal
 from argparse import ArgumentParser, Namespace
@@ -14,6 +15,7 @@ import panel as pn
 from bokeh.application import Application
 from bokeh.server.server import Server
 from panel.command.serve import Serve
+from tornado.web import RedirectHandler
 
 from bnnviz.errors import BnnvizError
 from bnnviz_app import THEME_COOKIE, bokeh_fixes
@@ -64,6 +66,9 @@ class _ServeAt(Serve):
         """Put the gate in front of the server before it answers."""
         guard(server._tornado, self._gate)
         pn.state.cache[GATE] = self._gate
+        # Bokeh's own redirect from the root drops the query.
+        root = (f"{re.escape(server.prefix)}/", RedirectHandler, {"url": f".{self._route}", "permanent": False})
+        server._tornado.add_handlers(".*", [root])
         serve_lessons(server._tornado, self._route, self._gate.students is not None)
         if self._gate.students is not None:
             answer_class(server._tornado, self._gate, self._route)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -88,23 +87,10 @@ def _offered() -> dict[str, PageEntry]:
     return {name: entry for name, entry in pages.items() if keeps or not entry.keeps}
 
 
-def _links(here: str, carried: Mapping[str, str]) -> str:
-    """Return the links to all pages as HTML; they keep how this page looks."""
-    links = [
-        f"<a href='?{html.escape(urlencode({'page': entry.name, **carried}))}'"
-        f" class='{'here' if entry.name == here else ''}'"
-        f" title='{html.escape(entry.purpose)}'>{html.escape(entry.title)}</a>"
-        for entry in _offered().values()
-    ]
-    links.insert(1, "<a href='lessons/' title='Films of real runs, with explanations and questions.'>Learn</a>")
-    return "".join(links)
-
-
-def _nav(here: str, page: Any) -> Text:
-    """Return the links to all pages, which follow the page's looks."""
-    look = {"margin": (0, 0, 0, 18), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["nav"]]}
-    crowded = ["crowded"] if roles.is_class() else []
-    return Text(_links(here, page.carried), css_classes=crowded, **look)
+def _brand(entry: PageEntry) -> Text:
+    """Return the name of the project and of the page."""
+    look = {"margin": (0, 0, 0, 4), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["brand"]]}
+    return Text(f"<h1>bnnviz <span>{html.escape(entry.title)}</span></h1>", align="center", **look)
 
 
 def _purpose(entry: PageEntry) -> Text:
@@ -127,20 +113,19 @@ def _unbind(frame: pmui.Page) -> None:
             pn.state.param.unwatch(watcher)
 
 
-def _lead(nav: Text, page: Any) -> None:
-    """Make the links to other pages keep this page's appearance."""
-    nav.object = _links(page.name, page.carried)
-
-
 def _menu(page: Any) -> pmui.MenuButton:
-    """Return the menu of a page, updated with the page's items."""
-    menu = pmui.MenuButton(label="More", size="small", variant="text", stylesheets=[_STYLES["menu"]], **HEADER)
-    menu.on_click(lambda item: page.menu()[item["label"]]())
+    """Return the menu: links to all pages, which keep how this page looks, and what the page offers."""
+    menu = pmui.MenuButton(label="Menu", size="small", variant="text", **HEADER)
+    menu.on_click(lambda item: page.menu()[item["label"]]() if "href" not in item else None)
 
     def fill() -> None:
-        menu.items = [{"label": label} for label in page.menu()]
+        pages = {
+            entry.title: f"?{urlencode({'page': entry.name, **page.carried})}" for entry in _offered().values()
+        } | {"Learn": "lessons/"}
+        links = [{"label": title, "href": address, "target": "_self"} for title, address in pages.items()]
+        menu.items = [*links, {"label": "---"}, *({"label": label} for label in page.menu())]
 
-    page.on_menu = fill
+    page.on_menu = page.on_carried = fill
     fill()
     return menu
 
@@ -191,16 +176,15 @@ def open_page() -> None:
     page = entry.build(dark)
     chip = RunChip(kept_runs.runs(), kept_runs.browser())
     pn.state.add_periodic_callback(chip.look, LOOK_MS)
-    nav = _nav(name, page)
     bar = class_bar()
     if bar is not None:
         page.main[0].insert(0, bar)
     frame = pmui.Page(
-        title="bnnviz",
+        title="",
         template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
-        header=[nav, chip.root, _menu(page)],
+        header=[_brand(entry), chip.root, _menu(page)],
         theme_toggle=False,
         sidebar_width=300,
         sidebar_open=page.settings is None,  # closing a drawer that a page lacks would shift the page
@@ -216,7 +200,6 @@ def open_page() -> None:
         _drawer(entry, page, frame)
     page.on_large = lambda: frame.param.update(theme_config=material(page.large))
     page.on_theme = lambda: frame.param.update(dark_theme=not frame.dark_theme)
-    page.on_carried = lambda: _lead(nav, page)
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     frame.jscallback(dark_theme=_KEEP_THEME)
     pn.state.on_session_destroyed(lambda context: page.close())

@@ -40,6 +40,8 @@ TIGHT = {
     }
 }
 _STRIP = {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
+#: For a widget over the stage: what explains it covers no other control.
+EXPLAINED_ABOVE = {"components": {"MuiTooltip": {"defaultProps": {"slotProps": {"popper": {"placement": "top"}}}}}}
 _COMPONENTS = {
     # The level of a heading follows from its content, not from its size; the largest is the page's title.
     "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "h1", "h5": "div", "subtitle1": "div"}}},
@@ -48,10 +50,8 @@ _COMPONENTS = {
     "MuiLinearProgress": {"styleOverrides": {"root": {"display": "none"}}},
     "MuiToolbar": {
         "defaultProps": {"variant": "dense"},
-        # Pages and buttons, all but the title: on a narrow screen they scroll sideways.
         "styleOverrides": {
             "root": {
-                "& > .MuiBox-root:not(:has(h1))": {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"},
                 # The page opens its settings itself.
                 "& [aria-label$=drawer]": {"display": "none"},
             }
@@ -62,8 +62,10 @@ _COMPONENTS = {
     "MuiTooltip": {
         # The pointer reaches elements below a tooltip.
         "defaultProps": {"disableInteractive": True, "enterDelay": 400},
-        # As wide as its text: next to the last button of the header each word would have a separate line.
-        "styleOverrides": {"tooltip": {"fontSize": "0.8125rem", "lineHeight": 1.4, "width": "max-content"}},
+        # As wide as its words: beside the last button of the header each would have a line of its own, and most be cut.
+        "styleOverrides": {
+            "tooltip": {"fontSize": "0.8125rem", "lineHeight": 1.4, "width": "max-content", "maxWidth": 480}
+        },
     },
 }
 

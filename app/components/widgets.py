@@ -48,13 +48,11 @@ def set_class(pane: Any, name: str, on: bool) -> None:
     set_changed(pane, css_classes=[*kept, name] if on else kept)
 
 
-TABLET = "@media (max-width: 1140px)"
 #: How a button in the page's header looks.
 HEADER = {
     "margin": (0, 2),
     "align": "center",
-    "sx": {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"}
-    | {TABLET: {"padding": "4px 2px", "fontSize": "13px"}},
+    "sx": {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"},
 }
 #: How a button in the heading of a card looks.
 LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}

@@ -163,6 +163,7 @@ class LabPage(RunPage):
         view = built[DRAWN]
         self.points = PointEditor(view, self._draw, lambda: self.controls.hold(None), self.caption.notice)
         view.pointer.listen(self.points.hear)
+        self.controls.target.root.append(self.points.presets)
         self.cards: dict[str, Any] = {part: self._card(view) for part, view in built.items()}
         self.cards["table"] = FiguresCard()
         self._link_follow(self.cards["path"].view)
@@ -183,7 +184,8 @@ class LabPage(RunPage):
         """Return the items of the page's menu."""
         record = {self.record.label: self.record.turn} if roles.present().keeps else {}
         span = "Timeline: last events" if self.timeline.figure.whole else "Timeline: whole run"
-        return {"Your data (CSV)": self.data.show, **record, span: self._turn_timeline, **super().menu()}
+        own = {"Your data (CSV)": self.data.show, "Fork": lambda: self.session.travel("fork")}
+        return own | record | {span: self._turn_timeline} | super().menu()
 
     def _turn_timeline(self) -> None:
         """Show the whole run on the timeline, or its last events."""
@@ -409,7 +411,7 @@ class LabPage(RunPage):
 
     def _tools(self, part: str) -> dict[str, Any]:
         if part == DRAWN:
-            return {"tools": self.points.tools}
+            return {"tools": [self.points.which]}
         if part == "trace":
             return {"tools": [self.component.root]}
         if part == WEIGHTS:

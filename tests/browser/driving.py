@@ -56,14 +56,15 @@ BLUR = """() => {
 }"""
 
 
-#: Items of menus, each with the button that opens its menu.
-MENUS = dict.fromkeys(
-    ("Next proposal", "Next event", "Next step", "Next phase", "Next iteration"), "Step"
-) | dict.fromkeys(
-    ("Share", "Restart", "Record", "Stop recording", "Keys and marks", "Light or dark", "Your data (CSV)"), "More"
+_STEPS = ("Next proposal", "Next event", "Next step", "Next phase", "Next iteration", "Back")
+_OF_PAGE = (
+    *("Share", "Restart", "Record", "Stop recording", "Fork", "Keys and marks", "Light or dark", "Your data (CSV)"),
+    *("Projector mode", "Leave projector mode"),
 )
-MENUS |= dict.fromkeys(("Undo", "Clear: no points, the prior alone"), "Points")
-MENUS |= dict.fromkeys(("Projector mode", "Leave projector mode"), "More")
+#: Items of menus, each with the button that opens its menu.
+MENUS = dict.fromkeys(_STEPS, "Step") | dict.fromkeys(_OF_PAGE, "Menu")
+#: Items of the menu in the settings.
+POINTS = ("Undo", "Clear: no points, the prior alone")
 
 
 class Lab:
@@ -103,6 +104,11 @@ class Lab:
         if label in MENUS:
             self.button(MENUS[label]).click()
             self.page.get_by_role("menuitem", name=label, exact=True).click()
+        elif label in POINTS:
+            self.button("Settings").click()
+            self.button("Points").click()
+            self.page.get_by_role("menuitem", name=label, exact=True).click()
+            self.button("Settings").click()
         else:
             self.button(label).click()
 

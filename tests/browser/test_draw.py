@@ -164,8 +164,10 @@ def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:
     lab = draw()
 
     def choose(name: str) -> None:
+        lab.press("Settings")
         lab.press("Points")
         lab.page.get_by_role("menuitem", name=name, exact=True).click()
+        lab.press("Settings")
 
     choose("sine")
     until(lambda: len(lab.points()) == 21, 5, "the preset did not come")

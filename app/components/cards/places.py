@@ -43,7 +43,6 @@ _LINES = {
     "area": "Colour: the probability of a class. Line: probability one half. Click to add a point.",
     "intervals": "A bar: the 95 % interval of a test row. On the diagonal predictions are exact.",
     "classes": "A bar: the probability that the draws give the class of a test row.",
-    "envelope": "Why it turns",
     "path": "Dots: draws. Line: the path of one chain through its last events.",
     "graph": "Width: the size of a weight now. Grey: how far it varies over the draws. Orange is negative.",
     "density": "Bars: the draws. Line: the exact density.",

@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 
 from bnnviz.files import plain_json
 from bnnviz_app.components.widgets import Message, ReaderChoice, set_changed
+from bnnviz_app.theme import EXPLAINED_ABOVE
 
 Setting = dict[str, Any]
 
@@ -200,8 +201,11 @@ class Controls:
             s["name"]: SettingControl(s, self._changed, titles) for s in settings if s["type"] != "points"
         }
         live = [control.root for control in self._controls.values() if control.setting["live"]]
-        #: The first live setting, which is placed elsewhere if `apart`.
+        #: The first live setting, which has its place over the stage if it stands `apart`.
         self.foremost = live[:1] if apart else []
+        for control in self._controls.values():
+            if control.root in self.foremost:
+                control.widget.theme_config = EXPLAINED_ABOVE
         live = live[len(self.foremost) :]
         rest = [control.root for control in self._controls.values() if not control.setting["live"]]
         # Fold the settings that begin a new run if there are live ones.

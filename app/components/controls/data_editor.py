@@ -14,6 +14,7 @@ import panel_material_ui as pmui
 from bnnviz.figures.live.view import View
 from bnnviz.settings import MOST_POINTS
 from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import set_changed
 
 PointList = list[list[float]]
 
@@ -24,8 +25,6 @@ _DIGITS = 4  # digits in a link
 _PRESETS = json.loads((Path(__file__).parents[2] / "presets" / "points.json").read_text(encoding="utf-8"))
 _HEAD = {"size": "small", "margin": (2, 3), "height": 26}
 _WORDS = {"padding": "1px 8px !important", "fontSize": "12.5px", "whiteSpace": "nowrap", "textTransform": "none"}
-# In a narrow space only the icon is visible; the word remains for screen readers.
-_SIGN = {"fontSize": 0, "minWidth": 0, "padding": "2px !important", "& .MuiButton-icon": {"margin": 0}}
 _CLASSES = {"add 0": 0, "add 1": 1}
 
 
@@ -48,35 +47,29 @@ class PointEditor(PageComponent):
         self._class = pmui.RadioButtonGroup(
             options=_CLASSES, value=0, width=94, sx={"& .MuiToggleButton-root": _WORDS}, **_HEAD
         )
-        self._presets = pmui.MenuButton(
-            label="Points", items=[], icon="category", icon_size="18px", variant="text", color="default", **_HEAD
-        )
-        self._presets.on_click(self._picked)
+        self.presets = pmui.MenuButton(label="Points", items=[], variant="outlined", size="small", visible=False)
+        self.presets.on_click(self._picked)
         # Empty until there are classes: the page is painted sooner.
-        self._which = pn.Row(margin=0)
-        self.tools = [self._which, self._presets]
-        self._show_tools(False)
+        self.which = pn.Row(margin=0)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Take the points of a new run."""
         data = scene["data"] or {}
         editable = bool(data.get("editable"))
-        self._show_tools(editable)
+        self.presets.visible = editable
         self._past, self._moving = [], False
         self._classes = "class" in data
         if not editable:
-            self.rows = []
+            self.rows, self.which.visible = [], False
             return
         names = ("x", "y", "class") if self._classes else ("x", "y")
         self.rows = np.column_stack([data[name] for name in names]).round(12).tolist()
         self._ranges = (data["x_range"], data["y_range"])
-        if self._classes and not self._which:
-            self._which.append(self._class)
-        self._which.visible = self._classes
+        if self._classes and not self.which:
+            self.which.append(self._class)
+        self.which.visible = self._classes
         presets = _PRESETS["classes" if self._classes else "curve"]
-        items = [{"label": name} for name in (_UNDO, _CLEAR, _OWN, *presets)]
-        look = {"width": 40, "sx": _SIGN} if self._classes else {"width": 104, "sx": _WORDS}
-        self._presets.param.update(items=items, **look)
+        set_changed(self.presets, items=[{"label": name} for name in (_UNDO, _CLEAR, _OWN, *presets)])
 
     def hear(self, message: dict[str, Any]) -> None:
         """Apply an action in the figure."""
@@ -159,7 +152,3 @@ class PointEditor(PageComponent):
         """Scale a preset's point from [-1, 1] to the middle of the figure."""
         at = [sum(r) / 2 + share * 0.3 * (r[1] - r[0]) for r, share in zip(self._ranges, point[:2], strict=True)]
         return [*(float(f"{value:.{_DIGITS}g}") for value in at), *point[2:]]
-
-    def _show_tools(self, shown: bool) -> None:
-        for tool in self.tools:
-            tool.visible = shown

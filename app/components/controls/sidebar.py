@@ -13,7 +13,7 @@ from bnnviz.specs.run import Spec
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.controls import CHANGED, Controls
 from bnnviz_app.components.widgets import ReaderChoice, Text, icon_button
-from bnnviz_app.theme import styles
+from bnnviz_app.theme import EXPLAINED_ABOVE, styles
 
 _DATA = "data"
 _CUSTOM = "as set below"
@@ -21,7 +21,7 @@ _CUSTOM = "as set below"
 _NO_PRESET = "Settings that belong together; these are of no preset."
 _STYLES = styles(__file__)
 _IN_TOOLS = {"sizing_mode": "stretch_width", "margin": (8, 4, 4, 14)}
-_IN_BAR = {"width": 200, "margin": (9, 4, 3, 4), "size": "small"}
+_IN_BAR = {"width": 200, "margin": (9, 4, 3, 4), "size": "small", "theme_config": EXPLAINED_ABOVE}
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 
 

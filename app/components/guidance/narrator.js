@@ -40,7 +40,6 @@ export function render({model}) {
     // A removed element may be its own root: a link, whose host is the name of a server.
     const here = targets.filter((el) => el.isConnected)
     for (const el of new Set(here.flatMap((target) => [target, target.getRootNode().host ?? target]))) { reach(el) }
-    here.forEach(show_here)
   })
 
   const focused = (event) => {
@@ -127,12 +126,7 @@ function is_text(element) {
   return Boolean(root.host?.matches(TEXT)) && element.parentElement?.parentNode === root
 }
 
-// A narrow header scrolls its links: keep the link of this page visible.
-function show_here(element) {
-  if (element.matches("a.here")) { element.scrollIntoView({block: "nearest", inline: "center"}) }
-}
-
-// Keys scroll the focused element: an overflowing text is a tab stop.
+// Keys scroll what has the focus: a text that is longer than its place is a stop of the tab key.
 function reach(host) {
   const longer = host.scrollHeight > host.clientHeight + 1 || host.scrollWidth > host.clientWidth + 1
   const {overflowX, overflowY} = getComputedStyle(host)

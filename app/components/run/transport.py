@@ -12,7 +12,7 @@ import panel_material_ui as pmui
 
 from bnnviz.figures.live.view import View
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, button, icon_button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, SHEETS, styles
 
@@ -20,11 +20,9 @@ SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s
 _BUTTON = {"variant": "outlined", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
 # Pixels: the select of the speed without its words, a letter, a letter on a projector, and the smallest width.
 _ARROW, _LETTER, _LARGE_LETTER, _NARROWEST = 44, 7.2, 9.0, 126
-_SECOND = _BUTTON | {"css_classes": ["second"]}  # on a phone in the second line
 _STYLES = styles(__file__)
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
-_BACK_DOC = "Back to the event before (left arrow)"
 _PREPARING = {
     "device": "–",
     "kernel": "eager",
@@ -66,14 +64,12 @@ class Transport(PageComponent):
         self._status = Text("", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]])
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
         self._steps = pmui.MenuButton(label="Step", width=92, size="small", **_BUTTON)
-        self._steps.on_click(lambda item: self.step(item["kind"]))
+        self._steps.on_click(lambda item: self.back() if item["kind"] == "back" else self.step(item["kind"]))
         row = [self._play, self._steps, self._speed]
-        self._timeline: list[Any] = []
+        self._goes_back = timeline is not None
         if timeline is not None:
-            self._timeline = self._strip(timeline)
-            look = {"margin": (2, 0, 0, 2), "css_classes": ["second"]}
-            row.insert(1, icon_button("skip_previous", _BACK_DOC, self.back, **look))
-        row += self._timeline or [middle or pn.Spacer(sizing_mode="stretch_width", height=1)]
+            middle = self._strip(timeline)
+        row.append(middle or pn.Spacer(sizing_mode="stretch_width", height=1))
         self._show_events(self.steps_events)
         self.root = pn.Column(
             pn.Row(
@@ -107,8 +103,8 @@ class Transport(PageComponent):
         self._session.travel("back", step=step)
         self.show_playing()
 
-    def _strip(self, timeline: View) -> list[Any]:
-        """Return the strip of events, and the button that forks."""
+    def _strip(self, timeline: View) -> pn.pane.Bokeh:
+        """Return the strip of events, on which a click goes back."""
 
         def hear(message: dict[str, Any]) -> None:
             step = timeline.figure.nearest(message["x"]) if message["do"] == "cell" else None
@@ -116,9 +112,8 @@ class Transport(PageComponent):
                 self.back(step)
 
         timeline.pointer.listen(hear)
-        line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 4), css_classes=["wide"])
-        fork = button("Fork", lambda: self._session.travel("fork"), icon="call_split", width=86, **_SECOND)
-        return [line, fork]
+        look = {"sizing_mode": "stretch_width", "height": 38, "margin": (0, 4), "css_classes": ["wide"]}
+        return pn.pane.Bokeh(timeline.root, **look)
 
     def again(self) -> None:
         """Begin the same spec again, paused."""
@@ -184,6 +179,8 @@ class Transport(PageComponent):
         """Offer the buttons of a sampler with events, or a plain step."""
         self._eventful = eventful
         steps = self.steps if eventful else {"Next step": "proposal"}
+        if self._goes_back:
+            steps = {**steps, "Back": "back"}
         set_changed(self._steps, items=[{"label": label, "kind": kind} for label, kind in steps.items()])
 
     def update(self, frame: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ class Thinning(Figure):
     """Draw the rate along the segment, signed and clipped, the envelope and its proposals."""
 
     name = "thinning"
-    title = "Thinning, this segment"
+    title = "Why it turns"
     needs = ("envelope",)
     place = 1
 
