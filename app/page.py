@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -17,7 +16,6 @@ from panel.io.resources import LOCAL_DIST
 from panel.util import edit_readonly
 
 from bnnviz.figures.live.view import DOCUMENT_THEME
-from bnnviz.figures.palette import in_light
 from bnnviz_app import THEME_COOKIE, bokeh_fixes, kept_runs
 from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import class_bar
@@ -28,7 +26,7 @@ from bnnviz_app.theme import is_dark, material, styles
 
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
-_LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
+_LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAGE = (
     (_FOLDER / name).read_text(encoding="utf-8")
     for name in (
         "lost.js",
@@ -36,8 +34,6 @@ _LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
         "dialogs.js",
         "drops.js",
         "figures.js",
-        "paper.js",
-        "paper.css",
         "page.html",
     )
 )
@@ -66,8 +62,6 @@ for _mark, _script in (
     ("DIALOGS", _DIALOGS),
     ("DROPS", _DROPS),
     ("FIGURES", _FIGURES),
-    ("ON_PAPER", _PAPER.replace("COLOURS", json.dumps(in_light()))),
-    ("PAPER_STYLE", _PAPER_STYLE),
 ):
     _TEMPLATE = _TEMPLATE.replace(_mark, _script)
 

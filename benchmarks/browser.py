@@ -15,9 +15,9 @@ from typing import Any
 
 import psutil
 
+from benchmarks.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 from benchmarks.dashboard import end
 from bnnviz.errors import BnnvizError
-from bnnviz.replays.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 
 _SIZE = (1400, 900)
 _TITLE_BAR = 87  # pixels of a window's height that are not the page's

@@ -22,7 +22,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bnnviz.replays.chromium import BROWSER_FLAGS, REMEDY, find_chromium
+from benchmarks.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 
 # One thread for each process: the tests start worker processes of their own, and two cores are
 # shared by all of them. Set before torch is imported anywhere, and inherited by those processes.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bnnviz.replays.chromium import REMEDY, find_chromium
+from benchmarks.chromium import REMEDY, find_chromium
 
 SUDO = [] if os.geteuid() == 0 else ["sudo", "-n"]
 APT = [*SUDO, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=60"]

@@ -18,7 +18,7 @@ from typing import Any
 from conftest import ARTIFACTS, BROWSER_FLAGS, ROOT, VIEWPORT, find_chromium, start_dashboard, stop_dashboard
 from playwright.sync_api import sync_playwright
 
-from bnnviz.replays.chromium import REMEDY
+from benchmarks.chromium import REMEDY
 
 DOCS = ROOT / "docs"
 NETWORK = "?target=network&t.hidden=25-10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=20"

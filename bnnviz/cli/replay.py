@@ -1,4 +1,4 @@
-"""Run ``bnnviz replay``: repeat a run or show a recording, and write pages, images and tables of it."""
+"""Run ``bnnviz replay``: repeat a run or show a recording, and write a page or a table of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bnnviz.engine.recording.replay_frames import ReplayFrames
 
 _FRAMES = 300
-_MOVIES = ("gif", "mp4")
 _Report = Callable[[float, str], None]  # takes the share that is done, and the phase
 
 app = typer.Typer()
@@ -29,9 +28,8 @@ app = typer.Typer()
 @app.command(
     epilog=examples(
         "bnnviz replay spec.json --html bouncy.html",
-        "bnnviz replay run.nc --html run.html --gif run.gif --frames 120",
+        "bnnviz replay run.nc --html run.html --frames 120",
         "bnnviz replay recording --recorded --html run.html",
-        "bnnviz replay recording --svg figures --png figures --at 200 --dark",
     )
 )
 def replay(
@@ -42,10 +40,6 @@ def replay(
         ),
     ],
     html: Annotated[Path | None, typer.Option(metavar="FILE.html", help="One page: no server, no network.")] = None,
-    gif: Annotated[Path | None, typer.Option(metavar="FILE.gif", help="The page as a moving picture.")] = None,
-    mp4: Annotated[Path | None, typer.Option(metavar="FILE.mp4", help="The page as a video.")] = None,
-    png: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A picture of each view at one frame.")] = None,
-    svg: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A drawing of each view at one frame.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The table of figures at each frame.")] = None,
     film: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="The film itself, to replay it later.")] = None,
     frames: Annotated[int, typer.Option(help="Frames, at most: the first third are single steps.")] = _FRAMES,
@@ -58,28 +52,22 @@ def replay(
             show_default=False,
         ),
     ] = None,
-    at: Annotated[int | None, typer.Option(min=1, help="Frame of --png and --svg, from 1; default: the last.")] = None,
-    speed: Annotated[int, typer.Option(min=1, max=60, help="Frames a second of --gif and --mp4.")] = 10,
-    dark: Annotated[
-        bool, typer.Option("--dark", help="Dark colours; by default the page follows the reader's browser.")
-    ] = False,
+    dark: Annotated[bool, typer.Option("--dark", help="Dark colours; the page else follows its reader's.")] = False,
 ) -> None:
     """Repeat a run from its spec and change log, or show a recording, as a page that plays without a server."""
     from bnnviz.engine.recording.recorded_frames import frames_of
 
-    files = {"html": html, "gif": gif, "mp4": mp4, "csv": csv, "film": film}
-    suffixes = {name: ".npz" if name == "film" else f".{name}" for name in files}
+    files = {"html": html, "csv": csv, "film": film}
+    suffixes = {"html": ".html", "csv": ".csv", "film": ".npz"}
     places = {name: free_place(path, suffixes[name], name) for name, path in files.items() if path is not None}
-    folders = {name: folder for name, folder in (("png", png), ("svg", svg)) if folder is not None}
-    _check(places, folders)
+    if not places:
+        raise BnnvizError("Specify an output: --html FILE, --csv FILE or --film FILE.", "html")
+    if html is not None:
+        optional.check("bokeh", "A replay needs")
     try:
         with _showing_progress() as report:
             found = frames_of(run, steps=steps, recorded=recorded, progress=report, frames=frames)
-            made = [
-                *_write_tables(found, places),
-                *_write_movies(found, places, speed, dark, report),
-                *_write_stills(found, folders, at, dark),
-            ]
+            made = list(_write(found, places, dark))
     except KeyboardInterrupt:
         say("stopped; nothing more was written.")
         raise typer.Exit(INTERRUPTED) from None
@@ -95,25 +83,8 @@ def _showing_progress() -> Iterator[_Report]:
         yield lambda share, phase: bar.update(task, completed=share, description=phase)
 
 
-def _check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
-    """Refuse outputs that cannot be written before repeating the run."""
-    if not places and not folders:
-        raise BnnvizError("Specify an output: --html FILE, or --gif, --mp4, --png, --svg, --csv, --film.", "html")
-    if set(places) - {"csv", "film"} or folders:
-        optional.check("bokeh", "A replay needs")
-    for name, folder in folders.items():
-        if folder.exists() and not folder.is_dir():
-            raise BnnvizError(f"{folder} is a file; choose a folder for --{name}.", name)
-        if folder.is_dir() and any(folder.glob(f"*.{name}")):
-            raise BnnvizError(f"There are {name} files in {folder} already; choose another folder for --{name}.", name)
-    if folders or set(places) & set(_MOVIES):
-        from bnnviz.replays import pictures
-
-        pictures.check(movie="mp4" in places)
-
-
-def _write_tables(found: ReplayFrames, places: Mapping[str, Path]) -> Iterator[Path]:
-    """Write the film and its table of figures; yield the files."""
+def _write(found: ReplayFrames, places: Mapping[str, Path], dark: bool) -> Iterator[Path]:
+    """Write the film, the table of figures at each frame, and the page that plays; yield the files."""
     from bnnviz.engine.recording.replay_frames import save
 
     if "film" in places:
@@ -121,29 +92,10 @@ def _write_tables(found: ReplayFrames, places: Mapping[str, Path]) -> Iterator[P
     if "csv" in places:
         save(places["csv"], _table(found).encode())
         yield places["csv"]
-
-
-def _write_movies(
-    found: ReplayFrames, places: Mapping[str, Path], speed: int, dark: bool, report: _Report
-) -> Iterator[Path]:
-    """Write the page that plays, and its moving pictures; yield the files."""
     if "html" in places:
         from bnnviz.replays import player
 
         yield player.write(found, places["html"], dark or None)
-    for name in _MOVIES:
-        if name in places:
-            from bnnviz.replays import pictures
-
-            yield pictures.movie(found, places[name], speed, dark, lambda share, kind=name: report(share, kind))
-
-
-def _write_stills(found: ReplayFrames, folders: Mapping[str, Path], at: int | None, dark: bool) -> Iterator[Path]:
-    """Write a picture of each view at one frame; yield the files."""
-    for name, folder in folders.items():
-        from bnnviz.replays import pictures
-
-        yield from pictures.stills(found, folder, name, at, dark)
 
 
 def _table(found: ReplayFrames) -> str:

@@ -85,15 +85,6 @@ _COLOURS = {
 LIGHT, DARK = (Palette(**{role: pair[page] for role, pair in _COLOURS.items()}) for page in (0, 1))
 
 
-def in_light() -> dict[str, str]:
-    """Return the colours of the light palette by those of the dark one."""
-    found: dict[str, str] = {}
-    for dark, light in ((getattr(DARK, role), getattr(LIGHT, role)) for role in _COLOURS):
-        pairs = zip(dark, light, strict=True) if isinstance(dark, tuple) else [(dark, light)]
-        found.update(pairs)
-    return found
-
-
 @dataclass(frozen=True)
 class Kind:
     """Define the name and the look of one kind of event."""

@@ -248,23 +248,7 @@ async function build(number) {
     document.dispatchEvent(new CustomEvent("bnnviz-frame", {detail: frame}))
   }
 
-  // The current view: axes and grid by Bokeh, then the glyphs, in vectors except for maps. Glyphs may have other colours.
-  function svg(part, recolour) {
-    const {root, title} = cards.get(part), figure = doc.get_model_by_id(root), pen = bnnviz_pens.get(figure)
-    const {ctx} = pen.view.export("svg", false)
-    pen.draw_on(ctx, recolour)
-    const drawing = ctx.get_svg(), ground = document.createElementNS(drawing.namespaceURI, "rect")
-    const colour = getComputedStyle(document.documentElement).getPropertyValue("--surface")
-    for (const [name, value] of Object.entries({width: "100%", height: "100%", fill: colour})) { ground.setAttribute(name, value) }
-    const name = document.createElementNS(drawing.namespaceURI, "title")
-    name.textContent = title.textContent
-    drawing.prepend(name, ground)
-    return new XMLSerializer().serializeToString(drawing)
-  }
-
-  const legend = (part) => value_of(film.legends[cards.get(part).name][0], frame)
-
-  // A task posted in an animation frame runs after that frame has been painted.
+  // A task that is asked for in an animation frame runs when that frame has been painted.
   function when_painted() {
     return new Promise((resolve) => requestAnimationFrame(() => {
       const after = new MessageChannel()
@@ -342,7 +326,7 @@ async function build(number) {
   await when_painted()
   return {
     doc, cards, last, seek, when_painted, repaint, fit_type, close, play: () => set_playing(true), pause: () => set_playing(false),
-    theme: set_theme, show: show_card, svg, legend, get frame() { return frame }, get playing() { return playing }, get dark() { return page.dark },
+    theme: set_theme, show: show_card, get frame() { return frame }, get playing() { return playing }, get dark() { return page.dark },
   }
 }
 

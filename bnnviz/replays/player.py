@@ -25,7 +25,7 @@ from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.layout import BACKS, BELOW, CARD_PAIRS, PLACES, grid
 from bnnviz.figures.live.view import LOW, View
-from bnnviz.figures.palette import DARK, FONT, KINDS, LABEL_SIZE, LIGHT, TICK_SIZE, Palette, in_light
+from bnnviz.figures.palette import DARK, FONT, KINDS, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
@@ -33,7 +33,6 @@ from bnnviz.version import VERSION
 _HERE = Path(__file__).parent
 _TIMELINE = "events"  # its view is in the control bar
 _TABLE = BELOW[-1]
-_SCRIPTS, _SHEETS = ("paper.js", "player.js"), ("player.css", "paper.css")
 #: The page's own texts, by key.
 WORDS = {
     "needs": "This page plays a run of a sampler. It needs a browser of 2023 or later, with JavaScript.",
@@ -82,8 +81,8 @@ def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
 
 
 def shared_words(dark: bool | None = None) -> dict[str, Any]:
-    """Return the shared data of a page's films: texts, sizes of type, and colours on paper."""
-    return {"dark": dark, "words": WORDS, "light": in_light(), **_TYPE}
+    """Return what films of one page share: words and sizes of type."""
+    return {"dark": dark, "words": WORDS, **_TYPE}
 
 
 def write(replay_frames: ReplayFrames, out: str | Path, dark: bool | None = None) -> Path:
@@ -283,13 +282,13 @@ def compressed(content: bytes) -> str:
 def style() -> str:
     """Return the player's style sheet with the colours of both themes."""
     light, dark = (_variables(palette) for palette in (LIGHT, DARK))
-    sheets = "".join((_HERE / name).read_text(encoding="utf-8") for name in _SHEETS)
-    return f":root {{--font: {FONT}; {light}}}\n:root[data-theme=dark] {{{dark}}}\n{sheets}"
+    sheet = (_HERE / "player.css").read_text(encoding="utf-8")
+    return f":root {{--font: {FONT}; {light}}}\n:root[data-theme=dark] {{{dark}}}\n{sheet}"
 
 
 def script() -> str:
     """Return the player's script."""
-    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    return (_HERE / "player.js").read_text(encoding="utf-8")
 
 
 def _variables(palette: Palette) -> str:

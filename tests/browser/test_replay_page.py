@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -172,36 +171,3 @@ def test_hostile_names_are_words(shot: ReplayFrames, opened: Any) -> None:
     assert shown.evaluate("document.images.length") == 0
     shown.keyboard.press("Escape")
     shown.evaluate(SEEK, len(shot.frames) - 1)
-
-
-def test_pictures_and_drawings(chromium: str, tmp_path: Path) -> None:
-    # Playwright runs a loop of its own here already, so the command is another process.
-    told = take_frames(BANANA, 8)
-    place = told.save(tmp_path / "film.npz")
-    words = [
-        "replay",
-        place,
-        "--svg",
-        tmp_path / "f",
-        "--png",
-        tmp_path / "f",
-        "--gif",
-        tmp_path / "a",
-        "--mp4",
-        tmp_path / "a",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "bnnviz", *map(str, words)], capture_output=True, text=True, timeout=150
-    )
-    assert done.returncode == 0, done.stderr
-    drawing = (tmp_path / "f" / "trajectory.svg").read_text(encoding="utf-8")
-    # The path in the ink's colour, its newest place, and contours: vectors all of them.
-    assert "<image" not in drawing and drawing.count("<path") > 20
-    assert 'stroke="#1f3347"' in drawing and 'stroke="#d97400"' in drawing
-    names = {path.name for path in (tmp_path / "f").iterdir()}
-    assert {"trajectory.png", "thinning.svg", "acf.svg", "marginal.png", "weights.svg"} <= names
-    from PIL import Image
-
-    with Image.open(tmp_path / "a.gif") as moving:
-        assert moving.n_frames == len(told.frames) and moving.size == (1280, 720)
-    assert (tmp_path / "a.mp4").read_bytes()[4:8] == b"ftyp"

@@ -201,7 +201,6 @@ def test_the_command_writes_a_page_a_table_and_the_film(tmp_path: Path) -> None:
         (("spec.json", "--html", "spec.json"), "exists already"),
         (("spec.json", "--html", "no/where.html"), "no folder"),
         (("spec.json", "--html", "x", "--frames", "1"), "from 2 to"),
-        (("spec.json", "--svg", "spec.json"), "is a file"),
         (("bad.npz", "--html", "x"), "no film"),
     ],
 )

@@ -75,18 +75,14 @@ function new_pen(view) {
     before: null, // called before the marks are drawn
     marks: () => unpacked(marks.tags),
     here() { return !placed || canvas.isConnected },
-    // On another canvas, or on an SVG writer, on which the figure has been drawn; optionally with other colours.
-    draw_on(other, recoloured = (colour) => colour) {
+    // On another canvas, or on what writes an SVG, where the figure itself has been drawn.
+    draw_on(other) {
       const {left, top, width, height} = view.frame.bbox
       other.save()
       other.beginPath()
       other.rect(left, top, width, height)
       other.clip()
-      const drawn = unpacked(marks.tags).map((mark) => ({
-        ...mark, colour: recoloured(mark.colour), fill: mark.fill && recoloured(mark.fill),
-        ramp: mark.ramp?.map(recoloured), colours: mark.colours?.map(recoloured),
-      }))
-      draw_marks(other, drawn, {...view.frame.bbox, x: scale(view.frame.x_scale, 0), y: scale(view.frame.y_scale, 0)})
+      draw_marks(other, unpacked(marks.tags), {...view.frame.bbox, x: scale(view.frame.x_scale, 0), y: scale(view.frame.y_scale, 0)})
       other.restore()
     },
     ask() {
