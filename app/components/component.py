@@ -22,6 +22,3 @@ class PageComponent:
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
