@@ -12,7 +12,7 @@ from panel.custom import JSComponent
 from bnnviz.specs import url
 from bnnviz_app.components.widgets import script
 
-CARRIED = ("theme",)  # flags that the links to other pages have too
+CARRIED = ("projector", "theme")  # flags that the links to other pages have too
 KEPT = (*CARRIED, "hide")  # flags that stay in the address while they hold
 
 

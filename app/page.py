@@ -184,7 +184,7 @@ def open_page() -> None:
         sidebar_open=page.settings is None,  # closing a drawer that a page lacks would shift the page
         sidebar_resizable=False,  # a mouse alone could do it
         main=page.main,
-        theme_config=material(),
+        theme_config=material(page.large),
         busy_indicator=None,
         sx={"& .main": {"minWidth": 0}},  # otherwise wide content would make it wider than a phone
         dark_theme=dark,
@@ -192,6 +192,7 @@ def open_page() -> None:
     _unbind(frame)
     if page.settings is not None:
         _drawer(entry, page, frame)
+    page.on_large = lambda: frame.param.update(theme_config=material(page.large))
     page.on_theme = lambda: frame.param.update(dark_theme=not frame.dark_theme)
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     frame.jscallback(dark_theme=_KEEP_THEME)

@@ -1,4 +1,4 @@
-"""Style the page: colours, fonts and style sheets, light and dark.
+"""Style the page: colours, fonts and style sheets, light and dark, and the projector's type.
 
 The page has the views' own fonts and surface. Roboto comes with panel-material-ui, from this server.
 """
@@ -27,10 +27,11 @@ SHEETS = styles(__file__)
 HEADER = {False: "#24435d", True: "#0f1c28"}
 
 DRAWER_BELOW = 1100  # pixels
+LARGE = 1.4  # type of the figures in projector mode
 
 #: For a select in a line with other elements.
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
-#: The same in the heading of a card, which leaves room for the legend.
+#: The same in the heading of a card, which leaves room for the legend, also in projector mode.
 TIGHT = {
     "& .MuiSelect-select": {
         "padding": "2px 28px 2px 10px !important",
@@ -105,11 +106,11 @@ def _settings_surface(dark: bool) -> dict:
     }
 
 
-def _scheme(dark: bool) -> dict:
+def _scheme(dark: bool, size: int) -> dict:
     bar = {"root": {"backgroundColor": HEADER[dark], "color": "#ffffff", "backgroundImage": "none"}}
     return {
         "palette": {"mode": "dark" if dark else "light"} | _chosen(_COLOURS, dark),
-        "typography": {"fontFamily": FONT, "fontSize": 13},
+        "typography": {"fontFamily": FONT, "fontSize": size},
         "components": {
             **_COMPONENTS,
             "MuiAppBar": {"styleOverrides": bar},
@@ -126,6 +127,6 @@ def is_dark(arguments: Mapping[str, Sequence[bytes]], cookies: Mapping[str, str]
     return asked == "dark"
 
 
-def material() -> dict:
-    """Return both themes of the page."""
-    return {"light": _scheme(False), "dark": _scheme(True)}
+def material(large: bool = False) -> dict:
+    """Return both themes of the page, with larger type for a projector."""
+    return {"light": _scheme(False, 15 if large else 13), "dark": _scheme(True, 15 if large else 13)}

@@ -22,3 +22,6 @@ class PageComponent:
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""

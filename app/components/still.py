@@ -7,15 +7,16 @@ from typing import Any
 import panel as pn
 from bokeh.models import GridPlot, Plot, Toolbar
 
+_LARGE = 1.25  # type, for a projector
 # A figure shrinks to its place: to this share of its width, or to these pixels where that is less.
 _SHARE, _LEAST = 0.6, 260
 
 
-def still(figure: Any) -> pn.pane.Bokeh:
+def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
     """Return a pane with a figure of `bnnviz.plots`."""
     from bnnviz.figures.still.output import rendered  # HoloViews, which takes a second, once a figure is shown
 
-    made = _shrinking(rendered(figure))
+    made = _shrinking(rendered(figure, _LARGE if large else 1.0))
     for toolbar in made.select({"type": Toolbar}):
         toolbar.active_scroll = None  # the wheel moves the page; who wants to zoom by it presses its tool
     # A row that is wider than its place even so is scrolled.

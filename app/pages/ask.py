@@ -53,6 +53,7 @@ class AskPage(TextPage):
             stylesheets=[SHEETS["pills"], SHEETS["text"], _STYLES["ask"]],
         )
         self._lay_out(form)
+        self._dress()
         self._readdress()
 
     def _in_address(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Define the common parts of pages: address, theme, and the views of a run."""
+"""Define the common parts of pages: address, theme, projector mode, and the views of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bnnviz_app.components.guidance.help import Guide
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.run.share import Share
 from bnnviz_app.components.run.transport import StepTransport, Transport
-from bnnviz_app.components.widgets import button
+from bnnviz_app.components.widgets import button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.pages import PAGES
 from bnnviz_app.session import Session
@@ -48,8 +48,9 @@ class Page:
     def __init__(self, dark: bool, flags: Mapping[str, str]) -> None:
         self._flags: dict[str, str] = {}
         self._keep(flags, dark)
-        self.dark = dark
+        self.dark, self.large = dark, address.is_on(flags, "projector")
         self._leads = self.leads and requests.leads()
+        self.on_large: Callable[[], None] = lambda: None  # called when projector mode changes
         self.on_carried: Callable[[], None] = lambda: None  # called when links to other pages change
         self.on_menu: Callable[[], None] = lambda: None  # called when the menu changes
         self.on_settings: Callable[[], None] = lambda: None  # opens or closes the drawer of settings
@@ -67,6 +68,7 @@ class Page:
         return {
             "Keys and marks": self.guide.toggle,
             "Light or dark": self.on_theme,
+            "Leave projector mode" if self.large else "Projector mode": self._project,
         }
 
     def theme(self, dark: bool) -> None:
@@ -91,8 +93,21 @@ class Page:
         if dark or "theme" in flags:
             self._flags["theme"] = _THEME[dark]
 
+    def _project(self) -> None:
+        """Turn projector mode on or off; the run continues."""
+        self.large = not self.large
+        self._flags.pop("projector", None)
+        self._flags |= {"projector": "1"} if self.large else {}
+        self._resize()
+        self._readdress()
+        self.on_large()
+        self.on_menu()
+
     def _turn(self) -> None:
         """Apply the theme."""
+
+    def _resize(self) -> None:
+        """Apply projector mode."""
 
     def _in_address(self) -> dict[str, str]:
         """Return the address parameters of the page's content."""
@@ -134,6 +149,16 @@ class TextPage(Page):
         self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", min_width=0, margin=0, stylesheets=sheets)
         self.main = [self._outer]
 
+    def _turn(self) -> None:
+        self._dress()
+
+    def _resize(self) -> None:
+        self._dress()
+
+    def _dress(self) -> None:
+        """Apply theme and projector mode."""
+        set_class(self._outer, "large", self.large)
+
 
 class RunPage(Page):
     """Show a run on a stage of cards, with controls on the left and buttons below; subclasses define the run."""
@@ -162,6 +187,8 @@ class RunPage(Page):
         self.session.page, self.session.resumes = self.name, visit.flags.get("run")
         self.session.on_begin = self._readdress
         self._lay_out()
+        if self.large:
+            self._resize()
         if dark:
             self._turn()
         self._obey(visit)
@@ -351,6 +378,11 @@ class RunPage(Page):
     def _turn(self) -> None:
         for shown in self.components:
             shown.theme(self.dark)
+
+    def _resize(self) -> None:
+        set_class(self.main[0], "large", self.large)
+        for shown in self.components:
+            shown.magnify(self.large)
 
     def _key(self, name: str) -> None:
         keys = self._keys()

@@ -378,6 +378,7 @@ class LabPage(RunPage):
             card = self.cards[part] = self._card(View(self._rare.pop(part), dark=self.dark))
             if part in (WEIGHTS, GRAPH):
                 card.view.pointer.listen(lambda message: self._choose_coordinate(card, message))
+            card.magnify(self.large)
             self.components.append(card)
             self.stage.append(card.root)
         root = self.cards[part].root

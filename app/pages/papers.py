@@ -62,7 +62,7 @@ class PapersPage(TextPage):
         self._about = Text("", sizing_mode="stretch_width", margin=(14, 2, 4, 2), stylesheets=_SHEETS)
         self._found = Text("", margin=(14, 2, 0, 2), stylesheets=_SHEETS, visible=False)
         self._lay_out(self._about, self._filters(), self._found, *(section.root for section in self._sections))
-        self._turn()
+        self._dress()
         wanted = [made[name] for name in opened if name in made]
         for card in wanted:
             card.turn(True, sought=card is wanted[0])
@@ -117,9 +117,10 @@ class PapersPage(TextPage):
                 card.turn(False)
         self._readdress()
 
-    def _turn(self) -> None:
+    def _dress(self) -> None:
+        super()._dress()
         for card in self.cards:
-            card.dress(self.dark, self.carried)
+            card.dress(self.dark, self.large, self.carried)
 
     def _in_address(self) -> dict[str, str]:
         opened = [card.experiment.name for card in self.cards if card.open]

@@ -71,6 +71,8 @@ class RacePage(RunPage):
         wanted = [(number, name, part) for number, name in enumerate(names) for part in pictures]
         if wanted != [(card.number, card.name, card.part) for card in self.cards]:
             self.cards = [LaneCard(self._classes[part], *lane, self.dark) for *lane, part in wanted]
+            for card in self.cards:
+                card.magnify(self.large)
             fixed = [self.caption, self.transport, self.curves, self.leaderboard, self.narrator, self.controls]
             self.components = [*fixed, *self.cards]
             cards = (self.caption, *self.cards, self.curves, self.leaderboard)
@@ -85,12 +87,16 @@ class RacePage(RunPage):
     def _share_out(self) -> None:
         """Share the stage among the cards."""
         lanes = len({card.number for card in self.cards})
-        self.stage.styles = {"grid-template": race_cards.grid(lanes)}
+        self.stage.styles = {"grid-template": race_cards.grid(lanes, self.large)}
 
     def _picture(self) -> None:
         """Show this kind of picture for every sampler."""
         for card in self.cards:
             card.root.visible = race_cards.TITLES[card.part] == self.pictures.value
+
+    def _resize(self) -> None:
+        self._share_out()
+        super()._resize()
 
 
 def build(dark: bool) -> RunPage:

@@ -74,6 +74,7 @@ class RecordingsPage(TextPage):
         body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)
         self._lay_out(head, self._message.root, body)
         self._outer.append(self.actions.dialog.root)
+        self._dress()
         self._reload(chosen)
 
     def close(self) -> None:
@@ -166,12 +167,17 @@ class RecordingsPage(TextPage):
         brushed = " Draw a box to highlight its draws in all figures." if len(self._kept) == 1 else ""
         self._words.object = f"<p>{html.escape(label)}. {'; '.join(known)}{'.' if known else ''}{brushed}</p>"
         against = self._against.value if self._against.value != label else None
-        self.figures.show(self._kept, label, against, self.dark)
+        self.figures.show(self._kept, label, against, self.dark, self.large)
 
     def _in_address(self) -> dict[str, str]:
         return {_CHOSEN: ",".join(self.list.chosen)} if self.list.chosen else {}
 
     def _turn(self) -> None:
+        super()._turn()
+        self._show()
+
+    def _resize(self) -> None:
+        super()._resize()
         self._show()
 
 

@@ -120,6 +120,10 @@ class UncertaintyPage(RunPage):
             return card
         return Card(view, legend=False)
 
+    def _resize(self) -> None:
+        super()._resize()
+        self.question.magnify(self.large)
+
     def _turn_attacks(self, part: str) -> None:
         """See the other of the two figures of the attacks."""
         for card in self.cards:

@@ -38,13 +38,19 @@ def no_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Docum
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_turns_and_its_address_follows(name: str, dark: bool) -> None:
+def test_a_page_turns_and_grows_and_its_address_says_so(name: str, dark: bool) -> None:
     page = PAGES[name].build(dark)
     assert f"page={name}" in page.address.query
     assert ("theme=dark" in page.address.query) == dark
     assert PAGES[name].purpose.endswith(".") and html.escape(PAGES[name].purpose) in page.guide.words
     page.theme(not dark)
     assert ("theme=dark" in page.address.query) != dark
+    heard: list[bool] = []
+    page.on_large = lambda: heard.append(page.large)
+    page._project()
+    assert "projector=1" in page.address.query
+    page._project()
+    assert "projector" not in page.address.query and heard == [True, False]
     if isinstance(page, RunPage):
         assert page.settings is not None
         assert {"caption", "status"} <= page.wanted()
@@ -58,6 +64,7 @@ def test_a_page_turns_and_its_address_follows(name: str, dark: bool) -> None:
         # A browser that was left dark, a link that says otherwise, and one that says the same.
         ({}, True, {"theme": "dark"}),
         ({"theme": "default"}, False, {"theme": "default"}),
+        ({"theme": "dark", "projector": "1"}, True, {"projector": "1", "theme": "dark"}),
         ({"theme": "loud", "hide": "trace"}, False, {"theme": "default"}),
     ],
 )
@@ -74,6 +81,8 @@ def test_how_a_page_looks_and_speaks_is_carried_to_the_next(
     page.on_carried = lambda: told.append(page.carried)
     page.theme(not dark)
     assert told[-1] == carried | {"theme": "default" if dark else "dark"}
+    page._project()
+    assert ("projector" in told[-1]) == ("projector" not in carried)
     page.close()
 
 

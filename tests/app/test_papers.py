@@ -81,13 +81,13 @@ def test_every_card_opens(experiment: Experiment) -> None:
 
 
 def test_the_address_opens_cards_and_follows_them() -> None:
-    flags, names = address.named({"open": [b"pdmp-table1,nope,func-wells"]}, "open")
+    flags, names = address.named({"open": [b"pdmp-table1,nope,func-wells"], "projector": [b"1"]}, "open")
     shown = PapersPage(True, flags | {"theme": "dark"}, names)
     assert [card.experiment.name for card in shown.cards if card.open] == ["pdmp-table1", "func-wells"]
     assert "nope" in shown._about.object
-    assert shown.address.query == "page=papers&open=pdmp-table1,func-wells&theme=dark"
+    assert shown.address.query == "page=papers&open=pdmp-table1,func-wells&projector=1&theme=dark"
     shown._close_all()
-    assert shown.address.query == "page=papers&theme=dark"
+    assert shown.address.query == "page=papers&projector=1&theme=dark"
 
 
 def test_words_and_papers_choose_among_the_cards() -> None:

@@ -58,14 +58,8 @@ BLUR = """() => {
 
 _STEPS = ("Next proposal", "Next event", "Next step", "Next phase", "Next iteration", "Back")
 _OF_PAGE = (
-    "Share",
-    "Restart",
-    "Record",
-    "Stop recording",
-    "Fork",
-    "Keys and marks",
-    "Light or dark",
-    "Your data (CSV)",
+    *("Share", "Restart", "Record", "Stop recording", "Fork", "Keys and marks", "Light or dark", "Your data (CSV)"),
+    *("Projector mode", "Leave projector mode"),
 )
 #: Items of menus, each with the button that opens its menu.
 MENUS = dict.fromkeys(_STEPS, "Step") | dict.fromkeys(_OF_PAGE, "Menu")

@@ -1,4 +1,4 @@
-"""Scenes in a real browser."""
+"""Scenes and projector in a real browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import OVERFLOW, Lab, until
+from driving import ON_NETWORK, OVERFLOW, Lab, until
 from test_share import address, opened
 
 SCENES = {
@@ -93,3 +93,39 @@ def test_a_scene_that_is_not_there_gets_a_sentence(
 ) -> None:
     lab = opened(open_page, dashboard, query)
     until(lambda: sentence in lab.said(), 15, "nothing was said")
+
+
+# --- projector
+
+
+@pytest.mark.parametrize("size", [(1280, 720)], ids=lambda size: "x".join(map(str, size)))
+def test_projector_is_large_and_needs_no_scrolling(
+    open_page: Callable[..., Any], dashboard: Any, size: tuple[int, int], screenshot: Callable[..., Path]
+) -> None:
+    viewport = {"width": size[0], "height": size[1]}
+    lab = Lab(open_page(dashboard.url + ON_NETWORK + "&projector=1&hide=acf,status", viewport=viewport))
+    lab.button("Play").wait_for(timeout=60_000)
+    until(lambda: lab.figures()["trajectory"] != 0, 60, "the first run drew nothing")
+    assert lab.page.evaluate(OVERFLOW) == [0, 0]
+    assert not lab.page.get_by_text("RUN", exact=True).count()
+    assert not lab.page.locator("b", has_text="ACF").is_visible()
+    assert not lab.page.locator(".line").is_visible()
+    font = lab.page.locator(".said").evaluate("(el) => parseFloat(getComputedStyle(el).fontSize)")
+    assert font >= 16
+    bar = lab.button("Play").bounding_box()
+    assert bar["y"] + bar["height"] <= size[1]
+    screenshot(lab.page, f"projector-{size[0]}x{size[1]}")
+    assert address(lab)["hide"] == "acf,status"
+
+
+def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = opened(open_page, dashboard, "?target=banana&seed=3")
+    lab.press("Projector mode")
+    lab.page.wait_for_url("**projector=1**", timeout=15_000)
+    lab.ready()
+    assert not lab.page.get_by_text("RUN", exact=True).count()
+    lab.press("Settings")
+    lab.page.get_by_text("RUN", exact=True).wait_for(timeout=10_000)
+    assert (address(lab)["target"], address(lab)["seed"]) == ("banana", "3")
+    lab.press("Leave projector mode")
+    lab.page.wait_for_url(lambda url: "projector" not in url, timeout=15_000)

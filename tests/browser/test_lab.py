@@ -71,6 +71,8 @@ def test_figures_are_laid_out_for_the_room_they_have(lab: Lab) -> None:
         lambda: lab.page.set_viewport_size({"width": 1280, "height": 720}),
         lambda: lab.press("Settings"),
         lambda: lab.page.get_by_text("More settings, each begins a new run").click(),
+        lambda: lab.press("Projector mode"),
+        lambda: lab.press("Leave projector mode"),
         lambda: lab.page.set_viewport_size({"width": 1400, "height": 900}),
     ):
         change()

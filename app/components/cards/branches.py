@@ -10,9 +10,9 @@ import panel as pn
 from bnnviz.figures.marks import FUTURES
 from bnnviz.figures.marks import future as future_number
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, button, set_changed
+from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.session import Session
-from bnnviz_app.theme import lane_colour, styles
+from bnnviz_app.theme import SHEETS, lane_colour, styles
 
 _STYLES = styles(__file__)
 _BUTTON = {"variant": "outlined", "height": 32, "margin": (0, 3), "align": "center", "visible": False}
@@ -24,7 +24,7 @@ class BranchBar(PageComponent):
     needs = frozenset({"status"})
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self._session, self._large = session, False
         self._futures: list[dict[str, Any]] = []
         self._followed = 0
         self._text = Text(
@@ -32,7 +32,7 @@ class BranchBar(PageComponent):
             sizing_mode="stretch_width",
             margin=(0, 12),
             align="center",
-            stylesheets=[_STYLES["text"]],
+            stylesheets=[_STYLES["text"], SHEETS["large_caption"]],
         )
         self._return = button("Back to now", lambda: session.travel("return"), **_BUTTON)
         self._split = button("Fork again", lambda: session.travel("fork"), **_BUTTON)
@@ -62,6 +62,15 @@ class BranchBar(PageComponent):
         set_changed(self._split, visible=forked and len(self._futures) < FUTURES)
         set_changed(self._keep, visible=forked, label=f"Keep {self._letter} alone" if forked else "Keep")
         self._reveal(forked or bool(status.get("behind")))
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self._text, "large", large)
+        self._large = large
+        self._bar.height = 58 if large else 44
+        for each in (*self._branches, self._return, self._split, self._keep):
+            each.param.update(size="large" if large else "small", height=46 if large else 32)
+        self._dress()
 
     def _reveal(self, shown: bool) -> None:
         if shown and not self.root:
@@ -106,7 +115,7 @@ class BranchBar(PageComponent):
             "fontWeight": 700 if followed else 400,
             "borderRadius": "6px",
             "outline": f"2px solid {colour}" if followed else "none",
-            "maxWidth": "260px",
+            "maxWidth": "340px" if self._large else "260px",
             "whiteSpace": "nowrap",
             "overflow": "hidden",
         }

@@ -10,7 +10,7 @@ import panel as pn
 
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import Text, button, set_changed, set_class
-from bnnviz_app.theme import styles
+from bnnviz_app.theme import SHEETS, styles
 
 _STYLES = styles(__file__)
 _LINK = {
@@ -19,6 +19,7 @@ _LINK = {
     "fontSize": "var(--remedy-size, 12.5px)",
     "justifyContent": "flex-start",
 }
+_LINK_HEIGHT = {False: 16, True: 20}  # pixels, by whether it is for a projector
 _PREDICT = "The run waits. Predict or reveal to continue."
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
@@ -32,7 +33,7 @@ class Caption(PageComponent):
         self._on_remedy = on_remedy
         # A question is open, and a warning would answer it.
         self.reserved: Callable[[], bool] = lambda: False
-        self._notice, self._failed = "", False
+        self._notice, self._failed, self._large = "", False, False
         self._caption = _NOTHING
         self._offered: list[dict[str, Any]] = []
         self._text = Text(
@@ -40,7 +41,7 @@ class Caption(PageComponent):
             sizing_mode="stretch_width",
             margin=(0, 14),
             align="center",
-            stylesheets=[_STYLES["text"]],
+            stylesheets=[_STYLES["text"], SHEETS["large_caption"]],
         )
         self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center", stylesheets=[_STYLES["remedies"]])
         self.root = pn.Row(
@@ -69,6 +70,14 @@ class Caption(PageComponent):
         self._notice, self._failed = sentence, failed
         self.write()
 
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        self._large = large
+        for pane in (self._text, self.root):
+            set_class(pane, "large", large)
+        for link in self._remedies:
+            set_changed(link, height=_LINK_HEIGHT[large])
+
     def write(self) -> None:
         """Write the strip again, for example after a change of `reserved`."""
         parts = []
@@ -92,5 +101,5 @@ class Caption(PageComponent):
         self._remedies[:] = [self._button(remedy) for remedy in remedies]
 
     def _button(self, remedy: dict[str, Any]) -> Any:
-        look = {"margin": 0, "height": 16, "sx": _LINK}
+        look = {"margin": 0, "height": _LINK_HEIGHT[self._large], "sx": _LINK}
         return button(remedy["label"], lambda: self._on_remedy(remedy["settings"]), **look)

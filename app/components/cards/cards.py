@@ -13,9 +13,10 @@ import panel as pn
 from bnnviz.figures.live.view import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, Text, button, set_changed, set_class
-from bnnviz_app.theme import styles
+from bnnviz_app.theme import LARGE, SHEETS, styles
 
-MANY = 6  # lines of the table above which they are closer
+MANY, CROWDED = 6, 8  # lines of the table from which on the line height shrinks, in two stages
+LINE = 42  # letters of label and figure in a projector's type: cards.css allows a width of 22 times its size
 #: Actions in the title of a figure (figures.js).
 _ACTIONS = {
     "enlarge": "Enlarge (Esc ends it)",
@@ -65,13 +66,14 @@ class Card(PageComponent):
                 _STYLES["note"],
                 *([_STYLES["whole_note"]] if whole_note else []),
                 *([_STYLES["low_note"]] if low_note else []),
+                SHEETS["large_card"],
             ],
         )
         self._legend = Text(
             margin=(0, 14, 2, 14),
             height=None,
             sizing_mode=None if low_note else "stretch_width",
-            stylesheets=[_STYLES["legend"]],
+            stylesheets=[_STYLES["legend"], SHEETS["large_card"]],
         )
         note = pn.Spacer(sizing_mode="stretch_width", height=1) if low_note else self._note
         head = pn.Row(self._title, *turns, note, *tools, sizing_mode="stretch_width", margin=0, height=30)
@@ -126,6 +128,12 @@ class Card(PageComponent):
         legend = self.view.legend_html() if self._has_legend else ""
         set_changed(self._legend, object=legend, visible=self._has_legend)
 
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        self.view.magnify(LARGE if large else 1.0)
+        for pane in (self._title, self._note, self._legend):
+            set_class(pane, "large", large)
+
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
         self.view.theme(dark)
@@ -148,6 +156,11 @@ class TitledCard(PageComponent):
         """Show another title."""
         self._title.object = f"<h2>{title}</h2>"
 
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self._body, "large", large)
+        set_class(self._title, "large", large)
+
 
 class ExplainedCard(TitledCard):
     """Show figures under a title; a button switches to their definitions."""
@@ -156,6 +169,11 @@ class ExplainedCard(TitledCard):
         self._explaining = False
         self._turn = button(self._turn_label, self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
         super().__init__(title, body, "table", [self._turn])
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        super().magnify(large)
+        self._turn.sx = {**LINK, "fontSize": "15px"} if large else LINK
 
     @property
     def _turn_label(self) -> str:
@@ -205,14 +223,22 @@ class FiguresCard(ExplainedCard):
                 for (label, texts, tones), meaning in zip(rows, meanings, strict=True)
             )
             head = f"<tr class='head'><td></td>{self._cells(futures, [''] * len(futures))}</tr>" if futures else ""
-            shown = f"<table>{head}{lines}</table>"
+            high = len(rows) + bool(futures) + (0 if futures else sum(map(self._wraps, rows)))
+            size = f"--rows: {high}; --across: {14 + 8 * max(len(futures), 1)}"
+            shown = f"<table style='{size}'>{head}{lines}</table>"
         self._turn.visible = any(meanings)
         lines_taken = (
             len(rows) + bool(futures) + sum(not label for label, _, _ in rows)
         )  # without a name it may take two
         set_class(self._rows, "many", lines_taken > MANY)
+        set_class(self._rows, "crowded", lines_taken > CROWDED)
         if self._rows.object != shown:
             self._rows.object = shown
+
+    def _wraps(self, row: Sequence[str]) -> bool:
+        """Return whether a row of one figure takes two lines in the largest type."""
+        label, text, _ = row
+        return len(label) + len(text) > LINE
 
     def _row(self, label: str, meaning: str, texts: Sequence[str], tones: Sequence[str]) -> str:
         """Return a row; one text without a label has all of its width."""
@@ -243,7 +269,7 @@ def definition(label: str) -> str:
 
 def title_pane(margin: tuple[int, int, int, int]) -> Text:
     """Return the pane of a card's title."""
-    return Text("", margin=margin, height=20, stylesheets=[_STYLES["title"]])
+    return Text("", margin=margin, height=20, stylesheets=[_STYLES["title"], SHEETS["large_card"]])
 
 
 def surface(*objects: Any, area: str) -> pn.Column:

@@ -58,7 +58,7 @@ class ExperimentCard:
         self, experiment: Experiment, records: list[Record], sentences: list[str], on_open: Callable[[], None]
     ) -> None:
         self.experiment, self._records, self._sentences, self._on_open = experiment, records, sentences, on_open
-        self._dark, self._flags = False, {}
+        self._dark, self._large, self._flags = False, False, {}
         title, place = heading(experiment)
         self.results = results(experiment, next((record for record in records if not record.part), None))
         verdicts = counts(self.results)
@@ -112,9 +112,9 @@ class ExperimentCard:
         words = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
         return all(word in words for word in text.casefold().split())
 
-    def dress(self, dark: bool, flags: Mapping[str, str]) -> None:
-        """Turn light or dark; links keep these flags."""
-        self._dark, self._flags = dark, dict(flags)
+    def dress(self, dark: bool, large: bool, flags: Mapping[str, str]) -> None:
+        """Turn light or dark, small or large; links keep these flags."""
+        self._dark, self._large, self._flags = dark, large, dict(flags)
         if self.open:
             self._fill()
 
@@ -175,7 +175,7 @@ class ExperimentCard:
         return [key, self._figure(plots.published(dots, dark=self._dark))]
 
     def _figure(self, figure: Any) -> pn.pane.Bokeh:
-        return still(figure)
+        return still(figure, self._large)
 
     def _text(self, text: str) -> Text:
         return Text(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])

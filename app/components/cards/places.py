@@ -9,7 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import ReaderChoice, Text, set_changed
+from bnnviz_app.components.widgets import ReaderChoice, Text, set_changed, set_class
 from bnnviz_app.theme import styles
 
 #: Parts of a frame in each place, with their tabs; the first one that a run has opens in front.
@@ -121,6 +121,10 @@ class Place(PageComponent):
         """Show this text next to the tabs instead of that of the part in front."""
         self._said = text
         self._show()
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self._line, "large", large)
 
     def _turn(self, part: str) -> None:
         self._chosen = part

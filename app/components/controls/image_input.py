@@ -10,7 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import ReaderChoice, script, set_changed
+from bnnviz_app.components.widgets import ReaderChoice, script, set_changed, set_class
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -62,6 +62,10 @@ class ImageQuestion(PageComponent):
         words = "your own image" if own is None else f"true class {part['classes'][own]}"
         shown = {"data": part["pixels"]["data"], "words": f"{words}, turned by {part['angle']:g} degrees"}
         set_changed(self.root, shown=shown)
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self.root, "large", large)
 
     def pick(self, index: int) -> None:
         """Ask about a test image."""

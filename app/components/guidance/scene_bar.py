@@ -92,6 +92,10 @@ class SceneBar(PageComponent):
         set_class(self.root, "closed", True)
         self._on_leave()
 
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self.root, "large", large)
+
     def _show(self, number: int, again: bool) -> None:
         self.number = number
         self._asking = self.step.ask is not None

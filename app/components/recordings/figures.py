@@ -19,7 +19,7 @@ from bnnviz_app.components.still import still
 
 _FUNCTIONS = "bnnviz.engine.recording.drawn_functions"
 _MOST_BRUSHED = 4000  # draws: each brush sends them to the browser again
-_WIDTH, _HEIGHT = 560, 300
+_WIDTH, _HEIGHT, _LARGE = 560, 300, 1.25
 
 
 class RecordingFigures:
@@ -42,7 +42,7 @@ class RecordingFigures:
         if self._process is not None and self._process.returncode is None:
             self._process.terminate()
 
-    def show(self, kept: Mapping[str, ExportedDraws], label: str, against: str | None, dark: bool) -> None:
+    def show(self, kept: Mapping[str, ExportedDraws], label: str, against: str | None, dark: bool, large: bool) -> None:
         """Draw recordings."""
         from bnnviz import plots
         from bnnviz.figures import sources
@@ -51,15 +51,15 @@ class RecordingFigures:
         plots.use("bokeh")
         found = [sources.exported(name, each) for name, each in kept.items()]
         weighted = any(each.log_weights is not None for each in found)
-        shown = [still(plots.density(found, label, dark=dark))]
+        shown = [still(plots.density(found, label, dark=dark), large)]
         if not weighted:
-            shown.append(still(plots.acf(found, label, dark=dark)))
+            shown.append(still(plots.acf(found, label, dark=dark), large))
         if len(found) > 1:
             self._place = None
-            self.root[:] = [shown[0], still(plots.trace(found, label, dark=dark)), *shown[1:]]
+            self.root[:] = [shown[0], still(plots.trace(found, label, dark=dark), large), *shown[1:]]
             return
         (one,) = found
-        self._drawing = {"dark": dark, "link": brush(dark)}
+        self._drawing = {"dark": dark, "large": large, "link": brush(dark)}
         few = one.thinned(_MOST_BRUSHED)
         figures = [] if against is None else [plots.pair(few, [label, against], dark=dark)]
         figures.append(plots.trace(few, label, points=True, dark=dark))
@@ -71,7 +71,8 @@ class RecordingFigures:
         """Return a pane with a figure that is linked with the others."""
         from bnnviz.figures.still.brushing import link
 
-        made = link(figure, self._drawing["link"], width=_WIDTH, height=_HEIGHT)
+        scale = _LARGE if self._drawing["large"] else 1.0
+        made = link(figure, self._drawing["link"], width=_WIDTH, height=_HEIGHT, fontscale=scale)
         return pn.pane.HoloViews(made, backend="bokeh", margin=(2, 0, 6, 0), linked_axes=False)
 
     # ---- predictions --------------------------------------------------------------------------------------

@@ -22,12 +22,15 @@ TITLES = {"path": "Trajectories", "prediction": "Predictions"}
 LEAST_HEIGHT = 80  # pixels
 # Heights in pixels: the table without its rows, a row, and the largest table, whose rows are closer.
 _TABLE, _ROW, _MOST_TABLE = 52, 27, "27vh"
+_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "29vh"  # the same for a projector
 _STYLES = styles(__file__)
 _SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
 
 
-def grid(lanes: int) -> str:
+def grid(lanes: int, large: bool = False) -> str:
     """Return the CSS grid template: the samplers, the curves at their side, and the table below."""
+    sizes = (_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE) if large else (_TABLE, _ROW, _MOST_TABLE)
+    table, row_height, most = sizes
     if lanes == 3:
         # The curves are the fourth of four.
         rows = [["lane0"] * 3 + ["lane1"] * 3, ["lane2"] * 3 + ["curves"] * 3]
@@ -39,7 +42,7 @@ def grid(lanes: int) -> str:
         columns = "minmax(0, 1fr) " * 6 + "minmax(0, 2.6fr)"
     wide = len(rows[0])
     lines = [(["caption"] * wide, "auto"), *((row, "minmax(0, 1fr)") for row in rows)]
-    lines.append((["table"] * wide, f"min({_TABLE + _ROW * lanes}px, {_MOST_TABLE})"))
+    lines.append((["table"] * wide, f"min({table + row_height * lanes}px, {most})"))
     # A template that names areas takes no repeat().
     return "\n" + "\n".join(f'"{" ".join(areas)}" {height}' for areas, height in lines) + f" / {columns}\n"
 

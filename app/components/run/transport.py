@@ -12,12 +12,14 @@ import panel_material_ui as pmui
 
 from bnnviz.figures.live.view import View
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, button, set_changed
+from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, SHEETS, styles
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 _BUTTON = {"variant": "outlined", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
+# Pixels: the select of the speed without its words, a letter, a letter on a projector, and the smallest width.
+_ARROW, _LETTER, _LARGE_LETTER, _NARROWEST = 44, 7.2, 9.0, 126
 _STYLES = styles(__file__)
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
@@ -44,7 +46,7 @@ class Transport(PageComponent):
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # a note next to the device
 
     def __init__(self, session: Session, timeline: View | None, middle: Any = None) -> None:
-        self._session = session
+        self._session, self._large = session, False
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
         self._play = button("Play", self.play, icon="play_arrow", width=104, **look)
         self._speed = pmui.Select(
@@ -52,7 +54,7 @@ class Transport(PageComponent):
             options=SPEEDS,
             value=0.0,
             size="small",
-            width=126,
+            width=_NARROWEST,
             margin=(5, 4, 1, 4),
             height=30,
             sx=FLAT,
@@ -144,6 +146,18 @@ class Transport(PageComponent):
                 self._session.watch(**value)
             else:
                 self.step(kind, value)
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        self._large = large
+        set_class(self._status, "large", large)
+        self._fit_speed()
+
+    def _fit_speed(self) -> None:
+        """Make the choice of a speed as wide as the longest of them."""
+        letters = max(map(len, self._speed.options))
+        width = _ARROW + letters * (_LARGE_LETTER if self._large else _LETTER)
+        set_changed(self._speed, width=max(_NARROWEST, round(width)))
 
     def hide(self, names: Set[str]) -> None:
         """Hide the named parts: the whole bar is ``transport``, its line of figures ``status``."""

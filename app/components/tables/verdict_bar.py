@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, button, set_changed
+from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -52,6 +52,10 @@ class VerdictBar(PageComponent):
         if _PART in frame:
             part = frame[_PART]
             self._write(part["text"], _TONES.get(part["code"], ""))
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self._text, "large", large)
 
     def _write(self, sentence: str, tone: str) -> None:
         set_changed(self._text, object=f"<div>{self._about} <span class='{tone}'>{html.escape(sentence)}</span></div>")

@@ -61,7 +61,7 @@ class View:
         self.palette: Palette = DARK if dark else LIGHT
         self.drawing = Drawing()
         self._part: dict[str, Any] | None = None
-        self._paused = False
+        self._paused, self._scale = False, 1.0
         self._legend: tuple[Any, str] = (None, "")
         self._inside: Label | None = None
         self._build()
@@ -124,6 +124,14 @@ class View:
         if self._inside is not None:
             self._inside.text_color = palette.muted
         self.canvas.show(self.drawing.marks, palette)
+
+    def magnify(self, scale: float) -> None:
+        """Write the axes in type of another size; 1 is the size that they are made with."""
+        self._scale = scale
+        self._fit_labels()
+        for axis in self.root.axis:
+            axis.axis_label_text_font_size = f"{scale * LABEL_SIZE:g}px"
+            axis.major_label_text_font_size = f"{scale * TICK_SIZE:g}px"
 
     @property
     def title(self) -> str:
@@ -288,12 +296,12 @@ class View:
     def _fit_labels(self) -> None:
         """Write as much of the labels as has room; a low frame has that of the horizontal axis inside."""
         letters = max(len(f"{end:.2g}") for end in self._x.ends)
-        fitted = (self.frame_size, self.drawing.x.label, self.drawing.y.label, letters)
+        fitted = (self.frame_size, self.drawing.x.label, self.drawing.y.label, self._scale, letters)
         if fitted == self._fitted:
             return
         self._fitted = fitted
         across, up = self._models
-        type_size = LABEL_SIZE
+        type_size = self._scale * LABEL_SIZE
         width, height = self.frame_size or (np.inf, np.inf)
         x_label, y_label = self.drawing.x.label, self.drawing.y.label
         # Without the label the frame is higher, which must not bring it back.
@@ -308,7 +316,7 @@ class View:
 
     def _fit_ticks(self, width: float, height: float, letters: int) -> None:
         """Limit the numbers at an axis to the available room."""
-        size = TICK_SIZE
+        size = self._scale * TICK_SIZE
         rooms = width / (TICKS * (0.6 * letters + 1.5) * size), height / (TICK_LINES * size)
         for model, axis, room in zip(self._models, (self.drawing.x, self.drawing.y), rooms, strict=True):
             ticker = model.ticker

@@ -134,15 +134,19 @@ def _is_dark(drawn: Any) -> bool:
     return any(plot.background_fill_color == DARK.surface for plot in drawn.select({"type": Plot}))
 
 
-def rendered(figure: Any) -> Any:
+def rendered(figure: Any, scale: float = 1.0) -> Any:
     """Return a figure as a Bokeh model for another page, without a document and independent of themes.
 
     Parameters
     ----------
     figure : HoloViews object
+    scale : float, default 1
+        Scale of the type.
     """
     if "bokeh" not in style.loaded():
         raise BnnvizError("This figure was not styled for a page; call bnnviz.plots.use('bokeh') first.", "figure")
+    if scale != 1.0:
+        figure = figure.opts(hv.Options("Overlay", fontscale=scale, backend="bokeh"), clone=True)
     model = hv.renderer("bokeh").instance(theme=None).get_plot(figure, doc=Document()).state
     for bar in model.select({"type": Toolbar}):
         bar.update(logo=None, autohide=True)

@@ -81,7 +81,7 @@ class Paint:
     def bokeh(self, plot: Any, element: Any) -> None:
         """Colour a figure of Bokeh."""
         figure = plot.handles["plot"]
-        paint(figure, self.palette)
+        paint(figure, self.palette, plot.fontscale or 1.0)
         figure.toolbar.update(logo=None, autohide=True)
         for legend in figure.legend:
             legend.update(background_fill_alpha=0.8, spacing=1)
@@ -101,7 +101,7 @@ class Paint:
 
     def matplotlib(self, plot: Any, element: Any) -> None:
         """Colour a figure of Matplotlib."""
-        palette, axes = self.palette, plot.handles["axis"]
+        palette, axes, scale = self.palette, plot.handles["axis"], POINT * (plot.fontscale or 1.0)
         figure = plot.handles["fig"]
         figure.patch.set_facecolor(palette.surface)
         if figure.get_layout_engine() is None:
@@ -117,23 +117,23 @@ class Paint:
         for spine in axes.spines.values():
             spine.set_color(palette.grid)
         # Those between powers of ten, too, which logarithmic axes have.
-        axes.tick_params(which="both", color=palette.axis, labelcolor=palette.muted, labelsize=POINT * TICK_SIZE)
+        axes.tick_params(which="both", color=palette.axis, labelcolor=palette.muted, labelsize=scale * TICK_SIZE)
         if plot.logx != plot.logy and isinstance(plot.aspect, int | float):
             # HoloViews takes natural logarithms here, and Matplotlib those to the base 10.
             axes.set_aspect("auto")
             axes.set_box_aspect(1 / plot.aspect)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.label.set(color=palette.ink, fontsize=POINT * LABEL_SIZE)
-        axes.title.set(color=palette.ink, fontsize=POINT * LABEL_SIZE, fontweight="bold")
+            axis.label.set(color=palette.ink, fontsize=scale * LABEL_SIZE)
+        axes.title.set(color=palette.ink, fontsize=scale * LABEL_SIZE, fontweight="bold")
         legend = axes.get_legend()
         if legend is not None:
             legend.get_frame().set(facecolor=palette.surface, edgecolor=palette.grid)
             for text in legend.get_texts():
-                text.set(color=palette.ink, fontsize=POINT * TICK_SIZE)
+                text.set(color=palette.ink, fontsize=scale * TICK_SIZE)
         bar = plot.handles.get("cax")
         if bar is not None:
-            bar.tick_params(color=palette.axis, labelcolor=palette.muted, labelsize=POINT * TICK_SIZE)
-            bar.yaxis.label.set(color=palette.ink, fontsize=POINT * LABEL_SIZE)
+            bar.tick_params(color=palette.axis, labelcolor=palette.muted, labelsize=scale * TICK_SIZE)
+            bar.yaxis.label.set(color=palette.ink, fontsize=scale * LABEL_SIZE)
             for spine in bar.spines.values():
                 spine.set_color(palette.grid)
 
@@ -159,9 +159,9 @@ def apply(element: Any, bokeh: Options | None = None, matplotlib: Options | None
     return element
 
 
-def paint(fig: Any, palette: Palette) -> None:
+def paint(fig: Any, palette: Palette, scale: float = 1.0) -> None:
     """Colour a figure's surface, axes, grid and title, and set their type."""
-    size, small = f"{LABEL_SIZE}px", f"{TICK_SIZE}px"
+    size, small = f"{scale * LABEL_SIZE:g}px", f"{scale * TICK_SIZE:g}px"
     fig.update(
         background_fill_color=palette.surface,
         border_fill_color=palette.surface,
