@@ -32,7 +32,7 @@ class Course(Figure):
         return Drawing(x=Axis("seconds of each sampler", (0.0, 10.0), follow="exact"), y=Axis())
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lanes`` with ``name``, ``seconds`` and a list for each measure."""
+        """Draw each sampler's measures against its ``seconds``."""
         lanes = part["lanes"][:SERIES]
         values = [np.asarray(sampler[self.measure], dtype=float) for sampler in lanes]
         pairs = list(zip(lanes, values, strict=True))

@@ -46,7 +46,7 @@ class Attack(Figure):
         return Drawing(x=Axis(_STEP, (0.0, 0.3), follow="exact"), y=Axis(self.figure, SHARES, follow="exact"))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lanes``, results of `bnnviz.attack` with a ``name``, over steps with the ``label``."""
+        """Draw results of `bnnviz.attack`, each with a ``name``, over steps with the ``label``."""
         lanes, marks = part["lanes"][:SERIES], []
         for place, sampler in enumerate(lanes):
             marks += self._curve(sampler, place)

@@ -45,7 +45,7 @@ class Reliability(Figure):
         return _drawing([], "")
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lanes``, as `bnnviz.diagnostics.reliability` returns them, each with a ``name``."""
+        """Draw results of `bnnviz.diagnostics.reliability`, each with a ``name``."""
         lanes = part["lanes"][:SERIES]
         bars = [_bars(sampler, place, len(lanes)) for place, sampler in enumerate(lanes)]
         curves = [mark for place, sampler in enumerate(lanes) for mark in _curve(sampler, place)]

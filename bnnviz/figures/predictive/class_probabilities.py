@@ -38,7 +38,7 @@ class ClassProbabilities(Figure):
         return Drawing(x=Axis("class", (-0.5, 9.5), follow="exact", grid=False), y=y)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lanes`` with ``name``, ``mean``, ``low`` and ``high`` (classes,), and the ``observed`` class."""
+        """Draw each sampler's ``mean``, ``low`` and ``high`` (classes,), and the ``observed`` class."""
         lanes, observed, classes = part["lanes"][:SERIES], part.get("observed"), part["classes"]
         shown = shown_classes(lanes, observed, len(classes))
         marks: list[Mark] = []

@@ -23,7 +23,7 @@ class Rotation(Figure):
         return _drawing([], (0.0, float(np.log(max(len(self.scene.get("classes", ())), 2)))))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lanes`` with ``name`` and ``entropy`` in nats at each of the ``angles`` in degrees."""
+        """Draw each sampler's ``entropy`` in nats at each of the ``angles`` in degrees."""
         lanes = part["lanes"][:SERIES]
         marks: list[Mark] = [Rule([part["angle"]], "x", 1.5, (4, 4), colour="muted", label="this angle")]
         for place, sampler in enumerate(lanes):
