@@ -19,7 +19,6 @@ from bnnviz.errors import BnnvizError
 
 ACROSS, DPI = 2, 75
 OF_ONE, MANY = ("trace", "acf", "density"), 4  # variables; of many of them the live view shows a component
-CURVES = "curves"  # the view of a race that is not a picture of one lane
 
 
 def show(models: list[str]) -> None:
@@ -52,12 +51,12 @@ def _beside(pictures: list[Image.Image]) -> bytes:
 def _of_run(live: Any) -> list[Any]:
     figures = []
     first = live._scene["names"][0] if live._scene["dim"] < MANY else "PC 1"
-    for view in live._shown:
-        draw = getattr(plots, view.name, None)  # a gauge is for who watches
+    for name in live._shown:
+        draw = getattr(plots, name, None)  # plots has no gauge
         if draw is None:
             continue
         try:
-            figures.append(draw(live._run, first) if view.name in OF_ONE else draw(live._run))
+            figures.append(draw(live._run, first) if name in OF_ONE else draw(live._run))
         except BnnvizError:  # there is nothing to show of it yet
             continue
     if not figures:
@@ -66,7 +65,6 @@ def _of_run(live: Any) -> list[Any]:
 
 
 def _of_race(live: Any) -> list[Any]:
-    lanes = [view for view in live._shown if view.name != CURVES]
     names = live._run.spec.names()
-    paths = [plots.trajectory(live._run.lane_draws(place)).opts(title=names[place]) for place in range(len(lanes))]
+    paths = [plots.trajectory(live._run.lane_draws(place)).opts(title=name) for place, name in enumerate(names)]
     return [*paths, plots.race(live._run)]
