@@ -1,1 +1,1 @@
-"""Build the documentation: `docs/site/build.py` stages texts, draws what is drawn, and calls Sphinx."""
+"""Build the documentation: `docs/site/build.py` stages texts, draws figures, and calls Sphinx."""

@@ -1,4 +1,4 @@
-"""Build the documentation without a network: stage the texts, draw what is drawn, and call Sphinx.
+"""Build the documentation without a network: stage the texts, draw the figures, and call Sphinx.
 
 Run it as ``python -m docs.site.build``, or ``make docs``.
 """
@@ -24,7 +24,7 @@ def stage(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        It is made anew.
+        The output folder, which is emptied first.
     """
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(_SITE / "static", folder / "_static")
@@ -69,11 +69,11 @@ def build(out: Path) -> int:
 
 
 def main() -> int:
-    """Build the pages where the command line says, and say where they are."""
+    """Build the pages in the folder of the command line, and print its path."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder to build in")
     out = parser.parse_args().out.resolve()
-    # Recordings and caches of examples lie with the pages, not with those of the user.
+    # Recordings and caches of examples are in the build folder, not with those of the user.
     os.environ["BNNVIZ_HOME"] = str(out / "home")
     code = build(out)
     if code == 0:

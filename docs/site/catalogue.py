@@ -1,4 +1,4 @@
-"""Write the pages of what is chosen by name: samplers, targets, data sets, settings of a run, commands."""
+"""Write the reference pages of samplers, targets, data sets, settings of a run, and commands."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ FAMILIES = {
     "sgmcmc": "Stochastic-gradient MCMC",
     "functional": "Functional samplers",
     "importance": "Adaptive importance sampling",
-    "baselines": "What they are compared with",
+    "baselines": "Baselines",
 }
 _SAMPLERS = """# Samplers
 
-Each by its name, with its settings: `bnnviz sample --sampler NAME --set KEY=VALUE`, or
+Select a sampler by name and settings: `bnnviz sample --sampler NAME --set KEY=VALUE`, or
 `bnnviz.sample(target, "NAME", settings={...})`. The [lessons](../concepts/index.md) explain them."""
 _TARGETS = """# Targets
 
-Each by its name, with its settings: `bnnviz sample --target NAME --set target.KEY=VALUE`. For targets of your own see
+Select a target by name and settings: `bnnviz sample --target NAME --set target.KEY=VALUE`. For custom targets see
 [networks](../manual/networks.md) and [densities](../manual/densities.md)."""
 _DATA_SETS = """# Data sets
 
-Each by its name: `bnnviz sample --data NAME`. [A page](../manual/clusters.md#data-sets) says which ones come with
-bnnviz, and [another one](../manual/tables.md) how a table of your own is read."""
+Select a data set by name: `bnnviz sample --data NAME`. [Data sets](../manual/clusters.md#data-sets) lists those that
+come with bnnviz; [tables](../manual/tables.md) describes how to use your own table."""
 _RUN = """# Settings of a run
 
-What every run has, whatever its sampler: options of `bnnviz sample`, and arguments of {py:obj}`bnnviz.sample`."""
+Settings of all samplers: options of `bnnviz sample`, and arguments of {py:obj}`bnnviz.sample`."""
 _COMMANDS = """# Commands
 
-What `bnnviz COMMAND --help` says; [the command line](../manual/command_line.md) has examples."""
+The output of `bnnviz COMMAND --help`; [the command line](../manual/command_line.md) has examples."""
 
 
 def write(folder: Path) -> None:
@@ -49,7 +49,7 @@ def write(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        Where the pages are staged.
+        The folder of staged pages.
     """
     listed = catalogue.load()
     pages = {
@@ -84,7 +84,7 @@ def _plain(text: str) -> str:
 def _settings(settings: list[dict[str, Any]]) -> str:
     shown = [each for each in settings if each["hidden"] is not True]
     rows = [(f"`{each['name']}`", _default(each), _range(each), _plain(each["doc"])) for each in shown]
-    return table(("setting", "default", "values", "what it is"), rows)
+    return table(("setting", "default", "values", "description"), rows)
 
 
 def _default(setting: dict[str, Any]) -> str:
@@ -119,7 +119,7 @@ def _samplers(listed: list[dict[str, Any]]) -> list[str]:
 
 
 def _told(module: str) -> str:
-    """Return what a sampler's module says of it: formulas and sources, which Markdown reads as they are."""
+    """Return the docstring of a sampler's module: formulas and sources in Markdown."""
     return inspect.getdoc(sys.modules[module]).partition("\n\n")[2]
 
 
@@ -137,7 +137,7 @@ def _data_sets(listed: list[dict[str, Any]]) -> list[str]:
         for each in listed
         if not each["attached"]
     ]
-    return [_DATA_SETS, table(("name", "task", "rows", "what it is"), rows)]
+    return [_DATA_SETS, table(("name", "task", "rows", "description"), rows)]
 
 
 def _task(entry: dict[str, Any]) -> str:
@@ -151,7 +151,7 @@ def _commands() -> list[str]:
     parts = [_COMMANDS]
     for name, command in _walk(typer.main.get_command(app), "bnnviz"):
         rows = [row for option in command.params if (row := _option(option)) is not None]
-        parts += [f"## `{name}`", _plain(command.help or ""), table(("option", "default", "what it is"), rows)]
+        parts += [f"## `{name}`", _plain(command.help or ""), table(("option", "default", "description"), rows)]
     return parts
 
 

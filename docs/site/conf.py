@@ -1,4 +1,4 @@
-"""Configure Sphinx: everything that a page needs lies beside it."""
+"""Configure Sphinx: pages load only local files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-# Outputs of examples, and the prompts of Python, are no part of what is copied.
+# Exclude prompts and outputs of examples from copying.
 copybutton_exclude = ".linenos, .gp, .go"
 
 # --- pages
@@ -55,7 +55,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 html_theme = "pydata_sphinx_theme"
 html_context = {"default_mode": "auto"}
 html_title = f"bnnviz {VERSION}"
-# `docs/site/build.py` says where what is generated lies.
+# `docs/site/build.py` defines the folder of generated files.
 html_static_path: list[str] = []
 exclude_patterns = ["_static"]
 html_css_files = ["site.css"]

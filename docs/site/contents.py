@@ -20,7 +20,7 @@ ROOT_PAGES = {
 #: Links that lead to a page of another text.
 INSTEAD = {"README.md": "index.md", "README.md#samplers": "reference/samplers.md"}
 
-#: What stands under a page, by names of staged pages; ``*`` stands for all of a folder, what is not there is left out.
+#: Children of pages by names of staged pages; ``*`` means all pages of a folder, and missing pages are skipped.
 BELOW: dict[str, list[str]] = {
     "index": [
         "concepts/index",
@@ -67,7 +67,7 @@ def toctree(entries: list[str], folder: Path) -> str:
     entries : list of str
         Names of pages, each alone or as ``text <name>``.
     folder : Path
-        Where the pages are staged.
+        The folder of staged pages.
     """
     kept = [entry for entry in entries if _is_staged(entry, folder)]
     lines = "\n".join(entry.replace("<", "</") if "<" in entry else f"/{entry}" for entry in kept)

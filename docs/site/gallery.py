@@ -15,7 +15,7 @@ import holoviews as hv
 from bnnviz import plots
 from bnnviz.figures.still import style
 
-#: What the folders of figures are about.
+#: Titles of the folders of figures.
 GROUPS = {
     "chain": "Chains and paths",
     "predictive": "Predictions",
@@ -32,7 +32,7 @@ def write(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        Where the pages are staged.
+        The folder of staged pages.
     """
     pictures = folder / "_static" / "gallery"
     for place in (pictures, folder / "gallery"):
@@ -45,12 +45,12 @@ def write(folder: Path) -> None:
 
 
 def draw(name: str, pictures: Path) -> bool:
-    """Run a figure's example and write what its last line shows, light and dark; tell whether that is a figure.
+    """Run a figure's example, write its last figure, light and dark, and return whether there is one.
 
     Parameters
     ----------
     name : str
-        Of a function of `bnnviz.plots`.
+        Name of a function of `bnnviz.plots`.
     pictures : Path
         The folder of the pictures.
     """
@@ -68,7 +68,7 @@ def draw(name: str, pictures: Path) -> bool:
 
 
 class _Plots:
-    """The functions of `bnnviz.plots`, told whether the page is dark."""
+    """The functions of `bnnviz.plots` for a light or a dark page."""
 
     def __init__(self, dark: bool) -> None:
         self._dark = dark
@@ -80,7 +80,7 @@ class _Plots:
 
 
 def sentence(name: str) -> str:
-    """Return the first sentence of a figure's docstring."""
+    """Return the summary of a figure's docstring."""
     return inspect.getdoc(getattr(plots, name)).partition("\n")[0]
 
 
@@ -105,8 +105,8 @@ def _gallery(drawn: set[str]) -> str:
     """Return the page with a picture of each figure, by groups, each with a link to its page."""
     text = [
         "Gallery\n=======\n",
-        "The figures of ``bnnviz.plots``. Each picture is what the example on its page draws, by Matplotlib; Bokeh",
-        "draws the same for pages. See :doc:`/manual/figures` for what they take and how they compose.\n",
+        "The figures of ``bnnviz.plots``. Each picture is the output of the example on its page with Matplotlib; Bokeh",
+        "draws the same for pages. See :doc:`/manual/figures` for their arguments and composition.\n",
     ]
     for group, title in GROUPS.items():
         names = [name for name in plots.__all__ if _group(name) == group]

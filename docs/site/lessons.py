@@ -18,7 +18,7 @@ def write(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        Where the pages are staged.
+        The folder of staged pages.
     """
     place = folder / "concepts"
     place.mkdir(parents=True, exist_ok=True)

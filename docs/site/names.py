@@ -1,4 +1,4 @@
-"""Link what docstrings name in backticks to its entry, where it has one, and show figures by their pictures alone."""
+"""Link names in backticks in docstrings to their entries, and show figures as pictures only."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sphinx.environment import BuildEnvironment
 
 #: Names of classes that are public by another one.
 _RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race", "PublicRecording": "Recording"}
-#: What Python prints of a figure: its picture stands above.
+#: Python's representation of a figure, which its picture replaces.
 _PRINTED = (":Overlay", ":Layout", ":Image")
 
 
 def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.Element) -> nodes.Node | None:
-    """Return a link to the one entry of this name; the name itself where there is none."""
+    """Return a link to the only entry of this name, or the name itself."""
     if node.get("reftype") != "obj":
         return None
     domain = env.get_domain("py")

@@ -7,22 +7,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: The modules whose ``__all__`` is public, with what they are for.
+#: The modules whose ``__all__`` is public, with their purpose.
 MODULES = {
     "bnnviz": "Sample, predict and compare.",
     "bnnviz.plots": "Draw finished runs; each entry is a page of the [gallery](../gallery/index.rst).",
     "bnnviz.sklearn": "Estimators of scikit-learn.",
-    "bnnviz.data": "Data sets, and tables of your own.",
+    "bnnviz.data": "Data sets and custom tables.",
     "bnnviz.models": "Ready-made networks.",
-    "bnnviz.targets": "Densities and posteriors; what a target of your own derives from.",
+    "bnnviz.targets": "Densities and posteriors; base classes of custom targets.",
     "bnnviz.targets.likelihoods": "How outputs explain observations; the how-to on likelihoods has formulas.",
-    "bnnviz.samplers": "Samplers by name; what a sampler of your own derives from.",
+    "bnnviz.samplers": "Samplers by name; base classes of custom samplers.",
     "bnnviz.diagnostics": "Diagnose draws: arrays in, arrays out.",
 }
 #: Modules with a page for each name; the others have one page.
 PAGES_OF_THEIR_OWN = ("bnnviz", "bnnviz.plots")
 
-#: What has no docstring: a sentence and an example.
+#: Constants, which have no docstring: a description and an example.
 CONSTANTS = {
     "bnnviz.__version__": (
         "The version of bnnviz.",
@@ -60,7 +60,7 @@ CONSTANTS = {
 
 
 class Entry(NamedTuple):
-    """A public name: its module and itself, what it is, and the earlier entry of the same thing."""
+    """A public name with its module, object, and the earlier entry of the same object."""
 
     module: str
     name: str
@@ -75,7 +75,7 @@ class Entry(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The docstring, or what is said of a constant."""
+        """The docstring, or the description of a constant."""
         if self.path in CONSTANTS:
             sentence, example = CONSTANTS[self.path]
             return f"{sentence}\n\nExamples\n--------\n{example}"
@@ -123,7 +123,7 @@ def write(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        Where the pages are staged.
+        The folder of staged pages.
     """
     found = entries()
     pages: dict[str, list[Entry]] = {}
@@ -176,7 +176,7 @@ def _overview(found: list[Entry]) -> str:
     listed = []
     for module, purpose in MODULES.items():
         of = [entry for entry in found if entry.module == module]
-        text += [f"## `{module}`", purpose, "| name | what it does |\n|---|---|"]
+        text += [f"## `{module}`", purpose, "| name | description |\n|---|---|"]
         text[-1] += "".join(f"\n| {_link(entry)} | {_cell(entry.line)} |" for entry in of)
         listed += [entry.page for entry in of if entry.module != "bnnviz.plots"]
     pages = "\n".join(f"/{page}" for page in dict.fromkeys(listed))

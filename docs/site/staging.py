@@ -21,7 +21,7 @@ _COPIED = (".png", ".svg", ".json", ".csv")
 
 
 def page_of(path: Path) -> str | None:
-    """Return the staged name of a document of the repository; None where it has no page.
+    """Return the staged name of a document of the repository, or None if it has no page.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def stage(folder: Path) -> None:
     """Copy all documents into a folder, and list the pages below each.
 
     A picture ``NAME-light.png`` is shown on light
-    pages; on dark ones ``NAME-dark.png`` is, which has to lie beside it.
+    pages; on dark ones ``NAME-dark.png`` is, which must be next to it.
 
     Parameters
     ----------
     folder : Path
-        It holds what is generated already, and is written into.
+        The output folder, which already contains the generated files.
     """
     for path in documents():
         page = page_of(path)
@@ -73,14 +73,14 @@ def documents() -> list[Path]:
 
 
 def relinked(text: str, path: Path) -> str:
-    """Return a document's text with links that hold where it is staged.
+    """Return a document's text with links for its staged location.
 
     Parameters
     ----------
     text : str
         In Markdown.
     path : Path
-        Of the document, from the root of the repository.
+        Path of the document from the root of the repository.
     """
     parts = _FENCE.split(text)
     parts[::2] = [_LINK.sub(lambda found: _link(found, path), part) for part in parts[::2]]
@@ -88,7 +88,7 @@ def relinked(text: str, path: Path) -> str:
 
 
 def of_both_themes(text: str) -> str:
-    """Return a document's text with both pictures where a light one stands by itself in a paragraph.
+    """Return a document's text with both pictures in place of a light one that is a separate paragraph.
 
     Parameters
     ----------
