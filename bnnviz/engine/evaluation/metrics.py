@@ -38,9 +38,9 @@ class NetworkDraws(NamedTuple):
 class Predictions(NamedTuple):
     """Predictions of draws at rows.
 
-    Classification has ``probabilities`` (draws, rows, classes); regression has ``means`` (draws, rows) and ``sds``
-    (draws,) of the normal law of an observation, in original units. For another ``law`` the sds are (draws, rows).
-    Several columns are concatenated. A likelihood that is a function has no predictions.
+    Classification has ``probabilities`` (draws, rows, classes); regression has the ``law`` of an observation, and its
+    ``means`` and ``sds`` (draws, rows) in original units, with several columns concatenated. A likelihood that is a
+    function has no predictions.
     """
 
     means: np.ndarray | None = None
@@ -60,13 +60,8 @@ def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predicti
         known = torch.cat([target.outputs(part, x) for part in pieces])
     if target.likelihood.task == "outputs":
         return Predictions()
-    if not isinstance(target.likelihood, Normal):
-        law = ObservationLaw(target, theta, known)
-        return Predictions(*(part.reshape(len(theta), -1) for part in (law.means, law.sds)), law=law)
-    scale = None if target.data_set is None else target.data_set.standardiser
-    means = known[..., 0].double().cpu().numpy()
-    sds = target.noise_sd_of(theta).double().cpu().numpy()
-    return Predictions(means=means if scale is None else scale.y_back(means), sds=sds * output_scale(target))
+    law = ObservationLaw(target, theta, known)
+    return Predictions(*(part.reshape(len(theta), -1) for part in (law.means, law.sds)), law=law)
 
 
 def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
@@ -265,14 +260,14 @@ def _positive(target: BNN) -> int:
 def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
     observed = observed_rows(target)
     single = [
-        diagnostics.number_metrics(one[None], sd[None], observed) for one, sd in zip(each.means, each.sds, strict=True)
+        diagnostics.number_metrics(one[None], sd[:1], observed) for one, sd in zip(each.means, each.sds, strict=True)
     ]
     for one in single:
         # On the network's scale, as in the tables of the papers.
         one.values["nll"] -= float(np.log(output_scale(target)))
         for name in ("coverage_50", "coverage_90"):
             del one.values[name]
-    together = diagnostics.number_metrics(each.means, each.sds, observed)
+    together = diagnostics.number_metrics(each.means, each.sds[:, 0], observed)
     mse = float(np.square(mean - observed).mean())
     together.values.update(mse=mse, rmse=mse**0.5)
     return _joined(single, together)

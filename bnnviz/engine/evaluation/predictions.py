@@ -14,7 +14,6 @@ from bnnviz.data import Standardiser
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.targets import BNN
-from bnnviz.targets.likelihoods import Normal
 
 _GRID = 100
 _MAP = 36  # points per side of a map
@@ -41,7 +40,6 @@ class Predictor:
         self.target = target
         # Integer inputs have no line or map.
         inputs, likelihood = 0 if target.whole else target.x.shape[1], target.likelihood
-        self._normal = isinstance(likelihood, Normal)
         if likelihood.task == "outputs":
             self.kind = "outputs"
         elif likelihood.task == "regression":
@@ -101,23 +99,20 @@ class Predictor:
         return values if self.scale is None else self.scale.y_back(values)
 
     def _rows(self, theta: Tensor) -> np.ndarray:
-        """Return the functions of weights (draws, dim), followed by noise columns for a regression.
+        """Return the functions of weights (draws, dim); for a regression with the sd of the noise of each.
 
-        There is one noise column, or one per function for heteroscedastic noise, and then the log density, on the
-        network's scale, of each row with an observation.
+        With observations, the log density of each row on the network's scale follows.
         """
-        functions = self.functions(theta)
-        self._width = functions.shape[1]
         if self.kind not in ("band", "intervals"):
+            functions = self.functions(theta)
+            self._width = functions.shape[1]
             return functions
-        if not self._normal:
-            law = ObservationLaw(self.target, theta, self.target.outputs(theta, self.inputs))
-            parts = [functions, law.sds.reshape(functions.shape)]
-            if self.kind == "intervals":
-                parts.append(law.log_density(self.observed.reshape(law.means.shape[1:])))
-            return np.column_stack(parts)
-        noise = self.target.noise_sd_of(theta).double().cpu().numpy()
-        return np.column_stack([functions, noise * (1.0 if self.scale is None else self.scale.y_scale)])
+        law = ObservationLaw(self.target, theta, self.target.outputs(theta, self.inputs))
+        parts = [law.means.reshape(len(theta), -1), law.sds.reshape(len(theta), -1)]
+        self._width = parts[0].shape[1]
+        if self.kind == "intervals":
+            parts.append(law.log_density(self.observed.reshape(law.means.shape[1:])))
+        return np.column_stack(parts)
 
     def update(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> np.ndarray:
         """Predict the selected draws that are not known yet, and the current point; return the row of the latter."""
@@ -247,11 +242,12 @@ class Predictor:
 
     def _intervals(self, rows: np.ndarray) -> dict[str, Any]:
         width = self._width
-        values, noise = rows[:, :width], rows[:, width : width + (1 if self._normal else width)]
+        values, noise = rows[:, :width], rows[:, width : 2 * width]
         mean, sd = values.mean(0), np.sqrt(values.var(0) + (noise**2).mean(0))
         low, high = mean - 1.96 * sd, mean + 1.96 * sd
         inside = (self.observed >= low) & (self.observed <= high)
-        nll = self._nll(values, noise, rows[:, 2 * width :])
+        density = rows[:, 2 * width :]
+        nll = np.log(len(density)) - np.logaddexp.reduce(density, axis=0).mean()
         return {
             "observed": self.observed,
             "mean": mean,
@@ -261,14 +257,6 @@ class Predictor:
             "nll": float(nll),
             "coverage": float(inside.mean()),
         }
-
-    def _nll(self, values: np.ndarray, noise: np.ndarray, density: np.ndarray) -> float:
-        """Return the nll as in `scores` and the papers' tables: of the density of the standardised target."""
-        unit = 0.0
-        if self._normal:
-            density = -0.5 * ((values - self.observed) / noise) ** 2 - np.log(noise * np.sqrt(2 * np.pi))
-            unit = 0.0 if self.scale is None else np.log(self.scale.y_scale)
-        return np.log(len(values)) - np.logaddexp.reduce(density, axis=0).mean() - unit
 
     #: Static scene data, and frame parts from rows of predictions, by kind.
     _SCENES: ClassVar[dict[str, Callable[[Predictor], dict[str, Any]]]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from bnnviz.engine.evaluation.predictions import at_once, evenly
 from bnnviz.engine.evaluation.uncertainty import predictive
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
-from bnnviz.targets.likelihoods import Normal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,14 +217,8 @@ def _numbers(
     """Return mean, epistemic and aleatoric sd (rows, ...) and quantiles (levels, rows, ...)."""
     if target.likelihood.task == "outputs":
         return _of_outputs(_outputs(target, theta, rows).numpy(), shares, quantiles)
-    if not isinstance(target.likelihood, Normal):
-        law, kept = ObservationLaw(target, theta, _outputs(target, theta, rows)), evenly(len(theta), _MOST_DRAWS)
-        return *law.moments(shares), quantiles_of(law.part(kept), shares[kept] / shares[kept].sum(), quantiles)
-    means, noise = _means(target, theta, rows)
-    mean = shares @ means
-    epistemic = np.sqrt(np.maximum(shares @ np.square(means - mean), 0.0))
-    aleatoric = np.full(len(mean), math.sqrt(shares @ np.square(noise)))
-    return mean, epistemic, aleatoric, _quantiles(means, noise, shares, quantiles)
+    law, kept = ObservationLaw(target, theta, _outputs(target, theta, rows)), evenly(len(theta), _MOST_DRAWS)
+    return *law.moments(shares), quantiles_of(law.part(kept), shares[kept] / shares[kept].sum(), quantiles)
 
 
 def _of_outputs(f: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> tuple[np.ndarray, ...]:
@@ -255,11 +247,8 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
     theta = theta[torch.as_tensor(chosen, device=theta.device)]
     if given.target.likelihood.task == "outputs":
         raise BnnvizError(f"{_OF_OUTPUTS} Draw outputs by bnnviz.BNN.outputs, or give such a likelihood.", "likelihood")
-    if given.target.likelihood.task == "regression" and not isinstance(given.target.likelihood, Normal):
-        return ObservationLaw(given.target, theta, _outputs(given.target, theta, rows)).draw(rng)
     if given.target.likelihood.task == "regression":
-        means, noise = _means(given.target, theta, rows)
-        return means + noise[:, None] * rng.standard_normal(means.shape)
+        return ObservationLaw(given.target, theta, _outputs(given.target, theta, rows)).draw(rng)
     made = np.empty((draws, len(rows)), dtype=int)
     for part in _parts(given.target, theta, rows):
         probabilities = probabilities_at(given.target, theta[part], rows)
@@ -274,14 +263,11 @@ def functions(given: NetworkDraws, x: np.ndarray) -> np.ndarray:
     They are the mean of an observation in the target's unit, class probabilities, or outputs.
     """
     target, theta, rows = given.target, given.theta, _inputs(given.target, x)
-    task, normal = target.likelihood.task, isinstance(target.likelihood, Normal)
-    if task == "classification":
+    if target.likelihood.task == "classification":
         parts = _parts(target, theta, rows)
         found = np.concatenate([probabilities_at(target, theta[part], rows) for part in parts])
-    elif task == "outputs":
+    elif target.likelihood.task == "outputs":
         found = _outputs(target, theta, rows).numpy()
-    elif normal:
-        found, _ = _means(target, theta, rows)
     else:
         found = ObservationLaw(target, theta, _outputs(target, theta, rows)).means
     return found.reshape(given.chains, -1, *found.shape[1:])
@@ -344,50 +330,6 @@ def _outputs(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> torch.Tens
     """Return the outputs (draws, rows, outputs) in double precision."""
     with torch.no_grad():
         return torch.cat([target.outputs(theta[part], rows).double().cpu() for part in _parts(target, theta, rows)])
-
-
-def _means(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean (draws, rows) and the noise's sd (draws,) of each draw's prediction, in the target's unit."""
-    with torch.no_grad():
-        found = [target.outputs(theta[part], rows)[..., 0].double().cpu() for part in _parts(target, theta, rows)]
-    means, noise = torch.cat(found).numpy(), target.noise_sd_of(theta).double().cpu().numpy()
-    if target.data_set is None:
-        return means, noise
-    scale = target.data_set.standardiser
-    return scale.y_back(means), noise * scale.y_scale
-
-
-def _quantiles(means: np.ndarray, noise: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> np.ndarray:
-    """Return quantiles (levels, rows) of the predicted mixtures of normals, by Newton's method."""
-    if not levels:
-        return np.empty((0, means.shape[1]))
-    kept = evenly(len(means), _MOST_DRAWS)
-    means, noise, shares = means[kept], noise[kept, None], shares[kept] / shares[kept].sum()
-    return np.stack([_quantile(means, noise, shares, level) for level in levels])
-
-
-def _quantile(means: np.ndarray, noise: np.ndarray, shares: np.ndarray, level: float) -> np.ndarray:
-    from scipy.special import ndtr, ndtri
-
-    reach = 10.0 * noise.max()
-    low, high = means.min(0) - reach, means.max(0) + reach
-    centre = shares @ means
-    found = centre + ndtri(level) * np.sqrt(shares @ (np.square(means - centre) + np.square(noise)))
-    rows = np.arange(len(found))
-    for _ in range(_ITERATIONS):
-        z = (found[rows] - means[:, rows]) / noise
-        off = shares @ ndtr(z) - level
-        open_ = np.abs(off) >= _PRECISE
-        if not open_.any():
-            break
-        rows, z, off = rows[open_], z[:, open_], off[open_]
-        low[rows], high[rows] = np.where(off < 0, found[rows], low[rows]), np.where(off < 0, high[rows], found[rows])
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = found[rows] - off / (shares @ (np.exp(-0.5 * np.square(z)) / (math.sqrt(2 * math.pi) * noise)))
-        # Newton's step leaves the bracket at small densities.
-        inside = (newton > low[rows]) & (newton < high[rows])
-        found[rows] = np.where(inside, newton, 0.5 * (low[rows] + high[rows]))
-    return found
 
 
 def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, Any]:

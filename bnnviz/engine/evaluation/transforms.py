@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy
 
 from bnnviz.engine.evaluation.metrics import NetworkDraws, normalised, predict
 from bnnviz.engine.evaluation.predictions import observed_rows
 from bnnviz.errors import BnnvizError
-
-_AT_ONCE = 2_000_000  # numbers
 
 
 def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
@@ -25,18 +22,9 @@ def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
         np.full(len(given.theta), 1 / len(given.theta)) if given.log_weights is None else normalised(given.log_weights)
     )
     found, observed = predict(target, given.theta, given.known), observed_rows(target)
-    if found.law is None:
-        return _of_normals(found.means, found.sds, shares, observed)
     y = observed.reshape(found.law.means.shape[1:])
     upper = np.tensordot(shares, found.law.cdf(y), 1)
     if found.law.discrete:
         lower = np.tensordot(shares, found.law.cdf(y - 1), 1)
         upper = lower + np.random.default_rng(seed).uniform(size=upper.shape) * (upper - lower)
     return np.clip(upper.ravel(), 0.0, 1.0)
-
-
-def _of_normals(means: np.ndarray, sds: np.ndarray, shares: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Return the transforms under mixtures of normals: means (draws, rows), sds (draws,)."""
-    parts = np.array_split(np.arange(len(observed)), max(1, -(-means.size // _AT_ONCE)))
-    each = [shares @ scipy.special.ndtr((observed[part] - means[:, part]) / sds[:, None]) for part in parts]
-    return np.clip(np.concatenate(each), 0.0, 1.0)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from scipy.stats import norm
 
 import bnnviz
 from bnnviz.data import DataSet, read_table
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import NetworkDraws
+from bnnviz.engine.evaluation.observables import ObservationLaw, quantiles
 from bnnviz.errors import BnnvizError
 
 NOISE, DRAWS = 0.3, 40_000  # on the network's scale
@@ -52,11 +56,20 @@ def test_numbers_are_those_of_the_closed_form(linear: tuple) -> None:
         assert np.allclose(values, found.mean + norm.ppf(level) * found.sd, atol=5 * epistemic.max() / np.sqrt(1000))
 
 
-def test_quantiles_are_those_of_the_mixture() -> None:
-    means, noise, shares = np.array([[0.0, 1.0], [4.0, 1.0]]), np.array([0.5, 2.0]), np.array([0.25, 0.75])
-    (median,) = predicting._quantiles(means, noise, shares, [0.5])
-    for row, value in enumerate(median):
-        assert shares @ norm.cdf(value, means[:, row], noise) == pytest.approx(0.5, abs=1e-6)
+@pytest.mark.parametrize("discrete", [False, True])
+def test_quantiles_are_those_of_the_mixture(discrete: bool) -> None:
+    means, shares = np.array([[0.5, 1.0, 900.0], [400.0, 1.0, 1000.0]]), np.array([0.25, 0.75])
+    sds = np.sqrt(means) if discrete else np.array([[0.5], [2.0]]) + 0 * means
+    each = stats.poisson(means) if discrete else stats.norm(means, sds)
+    law = SimpleNamespace(means=means, sds=sds, discrete=discrete, cdf=each.cdf)
+    law.moments = partial(ObservationLaw.moments, law)
+    levels = (1e-4, 0.25, 0.5, 0.99)
+    for level, values in zip(levels, quantiles(law, shares, levels), strict=True):
+        reached = shares @ each.cdf(values)
+        if discrete:
+            assert (reached >= level).all() and (shares @ each.cdf(values - 1) < level).all()
+        else:
+            np.testing.assert_allclose(reached, level, atol=1e-7)
 
 
 def test_drawn_observations_have_the_law_that_is_predicted(linear: tuple) -> None:
