@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 from bnnviz.figures import listing
 from bnnviz.figures.chain.timeline import Journey
 from bnnviz.figures.live.view import View
+from bnnviz.figures.places import DRAWER, ORDER, PLACES, grid, shared_out
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 from bnnviz_app import address
@@ -18,7 +19,7 @@ from bnnviz_app.access import roles
 from bnnviz_app.components.cards.branches import BranchBar
 from bnnviz_app.components.cards.cards import Card, FiguresCard
 from bnnviz_app.components.cards.chip import Chip
-from bnnviz_app.components.cards.places import DRAWER, ORDER, PLACES, Place, grid, shared_out
+from bnnviz_app.components.cards.places import Place
 from bnnviz_app.components.cards.selection import PART, SelectionLink
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.data_editor import PointEditor

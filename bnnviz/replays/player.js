@@ -101,9 +101,9 @@ async function build(number) {
     const title = make("h2"), note = make("span", {className: "note"}), legend = make("div", {className: "legend"})
     const home = make("div", {className: "home"}), head = make("div", {className: "head"}, title)
     home.setAttribute("role", "img")
-    if (card.turn) {
-      const turn = make("button", {type: "button", textContent: card.turn})
-      turn.onclick = () => { show_card(card.other); cards.get(card.other).section.querySelector("button").focus() }
+    for (const [part, name] of card.others) {
+      const turn = make("button", {type: "button", textContent: name})
+      turn.onclick = () => { show_card(part); cards.get(part).section.querySelector("button").focus() }
       head.append(turn)
     }
     head.append(note)
@@ -116,7 +116,7 @@ async function build(number) {
 
   function show_card(part) {
     const card = cards.get(part)
-    cards.get(card.other).section.hidden = true
+    for (const [other] of card.others) { cards.get(other).section.hidden = true }
     card.section.hidden = false
     show_figures()
     requestAnimationFrame(fit)

@@ -23,16 +23,16 @@ from bokeh.resources import Resources
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.layout import BACKS, BELOW, CARD_PAIRS, PLACES, grid
 from bnnviz.figures.live.view import LOW, View
 from bnnviz.figures.palette import DARK, FONT, KINDS, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
+from bnnviz.figures.places import ORDER, grid, shared_out, titles
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 
 _HERE = Path(__file__).parent
 _TIMELINE = "events"  # its view is in the control bar
-_TABLE = BELOW[-1]
+_TABLE = "table"
 #: The page's own texts, by key.
 WORDS = {
     "needs": "This page plays a run of a sampler. It needs a browser of 2023 or later, with JavaScript.",
@@ -116,10 +116,11 @@ class _Film:
     def _figures(self) -> dict[str, Any]:
         """Return the figures, their cards, and their changes except columns."""
         timeline = self.timeline
+        shares = shared_out({view.needs[0] for view in timeline.views} | {_TABLE})
         return {
             "document": timeline.document,
-            "cards": [_card(view, timeline, self.show) for view in timeline.views],
-            "grid": self.grid or grid(_places(timeline.views)),
+            "cards": [_card(view, shares, self.show) for view in timeline.views],
+            "grid": self.grid or grid({place: False for place, parts in shares.items() if parts}),
             "tabled": not self.show or _TABLE in self.show,
             "values": list(timeline.values()),
             "words": {name: words.plain() for name, words in timeline.words.items()},
@@ -127,19 +128,18 @@ class _Film:
         }
 
 
-def _card(view: View, timeline: ReplayTimeline, show: Sequence[str]) -> dict[str, Any]:
+def _card(view: View, shares: Mapping[str, list[str]], show: Sequence[str]) -> dict[str, Any]:
     """Return the page's data of a view's card."""
-    part, parts = view.needs[0], {each.needs[0] for each in timeline.views}
-    pairs = [each for each in CARD_PAIRS if part in (each.front, each.back) and {each.front, each.back} <= parts]
-    pair = pairs[0] if pairs and not show else None
+    part = view.needs[0]
+    place = next((place for place, parts in shares.items() if part in parts), part)
+    together = [] if show else shares.get(place, [])
     return {
         "name": view.name,
         "part": part,
-        "place": part if show else _place(part),
-        "order": show.index(part) if part in show else 0,
-        "behind": part in BACKS and pair is not None,
-        "other": pair and (pair.back if part == pair.front else pair.front),
-        "turn": pair and (pair.to_back if part == pair.front else pair.to_front),
+        "place": part if show else place,
+        "order": show.index(part) if part in show else ORDER.get(place, 0),
+        "behind": part not in together[:1] and bool(together),
+        "others": [[each, titles(place)[each]] for each in together if each != part],
         "root": view.root.id,
         "ranges": [view.root.x_range.id, view.root.y_range.id],
         "axes": [view.root.xaxis[0].id, view.root.yaxis[0].id],
@@ -147,14 +147,6 @@ def _card(view: View, timeline: ReplayTimeline, show: Sequence[str]) -> dict[str
         "models": sorted(model.id for model in view.root.references()),
         "bar": part == _TIMELINE,
     }
-
-
-def _place(part: str) -> str:
-    return next((pair.front for pair in CARD_PAIRS if part == pair.back), PLACES.get(part, part))
-
-
-def _places(shown: list[View]) -> set[str]:
-    return {_place(view.needs[0]) for view in shown if view.needs[0] != _TIMELINE} | {_TABLE}
 
 
 def _texts(replay_frames: ReplayFrames) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bnnviz.figures.places import PLACES, grid, shared_out
 from bnnviz_app.components.cards.chip import FEWEST, Chip, judged
-from bnnviz_app.components.cards.places import PLACES, Place, grid, shared_out
+from bnnviz_app.components.cards.places import Place
 
 NETWORK = frozenset(
     {"path", "acf", "envelope", "weights", "marginal", "ratios", "trace", "graph", "prediction", "table"}

@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 
 import panel as pn
 import panel_material_ui as pmui
 
+from bnnviz.figures.places import ORDER, PLACES, titles
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import ReaderChoice, Text, set_changed, set_class
 from bnnviz_app.theme import styles
 
-#: Parts of a frame in each place, with their tabs; the first one that a run has opens in front.
-PLACES = {
-    "main": {
-        "prediction": "Prediction",
-        "density": "Density",
-        "population": "Population",
-        "path": "Weights",
-        "graph": "Network",
-        "spread": "Spread",
-    },
-    "why": {"envelope": "Why it turns"},
-    "trace": {"trace": "Trace", "gauge": "Weight ESS"},
-    "detail": {
-        "acf": "ACF",
-        "marginal": "Density",
-        "weights": "Correlations",
-        "ratios": "Ratios",
-        "history": "History",
-    },
-    "table": {"table": "Summary"},
-}
-#: The order on a phone, where cards are stacked.
-ORDER = {name: number for number, name in enumerate(PLACES, 1)}
-DRAWER = ("trace", "detail", "table")
-_BESIDE = "why"  # takes the path if the sampler turns at no events
-_PATH = "path"
 _LINES = {
     "band": "Blue band: 95 % of the sampled networks. Orange: the network right now. Click to add a point.",
     "area": "Colour: the probability of a class. Line: probability one half. Click to add a point.",
@@ -50,36 +25,7 @@ _LINES = {
     "spread": "Colour: how far the draws disagree about the probability.",
 }
 _TAB = {"& button": {"textTransform": "none", "padding": "2px 12px", "whiteSpace": "nowrap"}}
-_COLUMNS = "minmax(0, 4fr) minmax(0, 3fr) minmax(0, 4fr)"
 _STYLES = styles(__file__)
-
-
-def shared_out(emits: Set[str]) -> dict[str, list[str]]:
-    """Return the parts of a run that share each place."""
-    found = {place: [part for part in parts if part in emits] for place, parts in PLACES.items()}
-    if not found[_BESIDE] and len(found["main"]) > 1 and _PATH in emits:
-        found["main"].remove(_PATH)
-        found[_BESIDE] = [_PATH]
-    return found
-
-
-def grid(used: Mapping[str, bool]) -> str:
-    """Return the CSS grid template of the places in use, by whether each has a line of tabs over its card."""
-    below = [place for place in DRAWER if place in used]
-    rows = ['"caption caption caption" auto']
-    if "main" in used:
-        rows += _row(["main", "main", _BESIDE if _BESIDE in used else "main"], used, "minmax(0, 3fr)")
-    if below:
-        rows += _row((below + below[-1:] * 2)[:3], used, "minmax(0, 2fr)")
-    lines = "\n".join(rows)
-    return f"\n{lines}\n/ {_COLUMNS}\n"
-
-
-def _row(places: list[str], used: Mapping[str, bool], height: str) -> list[str]:
-    """Return the lines of the template for one row of places."""
-    tabs = " ".join(f"{place}-tabs" if used[place] else place for place in places)
-    cards = f'"{" ".join(places)}" {height}'
-    return [f'"{tabs}" auto', cards] if any(used[place] for place in places) else [cards]
 
 
 class Place(PageComponent):
@@ -132,10 +78,10 @@ class Place(PageComponent):
         self._on_turn()
 
     def _show(self) -> None:
-        titles = PLACES["main"] | PLACES[self.name]
+        names = titles(self.name)
         text = self._said or _LINES.get(self._kind if self.front == "prediction" else self.front or "", "")
         with self._choice.setting():
-            options = {titles[part]: part for part in self.parts}
+            options = {names[part]: part for part in self.parts}
             set_changed(self._tabs, options=options, value=self.front, visible=len(self.parts) > 1)
         set_changed(self._line, object=html.escape(text), visible=bool(text))
         self.root.visible = len(self.parts) > 1 or bool(self.parts and text)
