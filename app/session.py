@@ -375,7 +375,7 @@ class Session:
                 task.cancel()
                 return None
             if not task.done():
-                await self._tell(handle.notice or "")
+                await self._tell(handle.notice or "The run is being prepared.")
         return task.result()
 
     def _go_on(self) -> None:
