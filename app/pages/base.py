@@ -56,7 +56,6 @@ class Page:
         self.on_settings: Callable[[], None] = lambda: None  # opens or closes the drawer of settings
         self.on_theme: Callable[[], None] = lambda: None  # turns light or dark
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
-        self.guide.theme(dark)
 
     @property
     def settings(self) -> Any:
@@ -66,7 +65,7 @@ class Page:
     def menu(self) -> dict[str, Callable[[], Any]]:
         """Return the items of the page's menu with their actions."""
         return {
-            "Keys and marks": self.guide.toggle,
+            "Keys": self.guide.toggle,
             "Light or dark": self.on_theme,
             "Leave projector mode" if self.large else "Projector mode": self._project,
         }
@@ -75,7 +74,6 @@ class Page:
         """Turn light or dark."""
         self.dark = dark
         self._flags |= {"theme": _THEME[dark]}
-        self.guide.theme(dark)
         self._turn()
         self._readdress()
 

@@ -20,7 +20,7 @@ from bnnviz.figures.marks import SERIES as MOST
 from bnnviz_app.address import named
 from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.recordings.actions import RecordingActions
-from bnnviz_app.components.recordings.figures import RecordingFigures
+from bnnviz_app.components.recordings.figures import recording_figures
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.recordings.text import about, results
 from bnnviz_app.components.widgets import Message, ReaderChoice, Text, button
@@ -65,7 +65,7 @@ class RecordingsPage(TextPage):
         self._quantity = pn.Row(self._coordinate, self._against, margin=0, visible=False)
         self._text, self._words = self._pane(margin=(0, 2, 6, 2)), self._pane(margin=(4, 2, 4, 2))
         self._table = self._pane(margin=(8, 34, 6, 2), sizing_mode=None, styles=_BESIDE)
-        self.figures = RecordingFigures()
+        self.figures = pn.Column(sizing_mode="stretch_width", margin=0)
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
             "<h1>Recordings</h1><p>Runs on disk. Choose one to see its results, or several to compare them. Folder:"
@@ -76,11 +76,6 @@ class RecordingsPage(TextPage):
         self._outer.append(self.actions.dialog.root)
         self._dress()
         self._reload(chosen)
-
-    def close(self) -> None:
-        """Stop replays and predictions in progress."""
-        self.actions.close()
-        self.figures.close()
 
     def _left(self) -> pmui.Paper:
         """Return the list of recordings and its actions."""
@@ -106,7 +101,7 @@ class RecordingsPage(TextPage):
 
     def _right(self) -> pn.Column:
         """Return the texts and figures of the chosen recordings."""
-        figures = pn.Column(self._quantity, self._words, self.figures.root, margin=0, styles=_REST)
+        figures = pn.Column(self._quantity, self._words, self.figures, margin=0, styles=_REST)
         beside = pn.FlexBox(self._table, figures, sizing_mode="stretch_width", margin=0)
         whole = {"sizing_mode": "stretch_width", "margin": 0, "styles": _SHOWN}
         return pn.Column(self._text, self.actions.root, beside, **whole)
@@ -159,15 +154,14 @@ class RecordingsPage(TextPage):
     def _draw(self) -> None:
         label = self._coordinate.value
         if not self._kept or label is None or any(label not in kept.names for kept in self._kept.values()):
-            self.figures.clear()
+            self.figures[:] = []
             self._words.object = ""
             return
         ess = {name: compare.ess(kept, label) for name, kept in self._kept.items()}
         known = [f"{html.escape(name)}: ESS {one:,.0f}" for name, one in ess.items() if one == one]
-        brushed = " Draw a box to highlight its draws in all figures." if len(self._kept) == 1 else ""
-        self._words.object = f"<p>{html.escape(label)}. {'; '.join(known)}{'.' if known else ''}{brushed}</p>"
+        self._words.object = f"<p>{html.escape(label)}. {'; '.join(known)}{'.' if known else ''}</p>"
         against = self._against.value if self._against.value != label else None
-        self.figures.show(self._kept, label, against, self.dark, self.large)
+        self.figures[:] = recording_figures(self._kept, label, against, self.dark)
 
     def _in_address(self) -> dict[str, str]:
         return {_CHOSEN: ",".join(self.list.chosen)} if self.list.chosen else {}

@@ -76,9 +76,7 @@ class UncertaintyPage(RunPage):
         self._titles = {data["name"]: data["title"] for data in listing["data"]}
         targets = [target for target in listing["targets"] if _of_images(target, listing)]
         self.controls = RaceSidebar(listing | {"targets": targets}, self.session.begin, spec)
-        self.question = ImageQuestion(
-            lambda image: self.session.watch(image=image), lambda sentence: self.show_notice(sentence, True)
-        )
+        self.question = ImageQuestion(lambda image: self.session.watch(image=image))
         self.hung = pmui.RadioButtonGroup(options=list(_WALLS), value=next(iter(_WALLS)), **_SWITCH)
         self.hung.param.watch(lambda event: self.wall.show_attacked(event.new == "Attacked"), "value")
         self.wall = ImageWallCard(self._pick, [self.hung])

@@ -36,16 +36,6 @@ def joined(*entries: str) -> str:
     return f'<span class="bnnviz-legend" style="{style}">{"".join(entries)}</span>'
 
 
-def mark_html(kind: Kind, palette: Palette, label: str | None = None, hint: str = "") -> str:
-    """Return the entry of a kind of event; the hint appears under the pointer."""
-    return _framed(_shape(kind, palette, palette.of(kind.role)), 12, label or kind.label, palette, hint)
-
-
-def line_html(label: str, colour: str, palette: Palette, *, dash: str = "", width: float = 2.5) -> str:
-    """Return the entry of a line."""
-    return _framed(_stroke(colour, width, dash), 20, label, palette)
-
-
 def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:
     """Return the entry of marks that share a label, drawn over each other."""
     picture, hint = "", next((mark.hint for mark in marks if mark.hint), "")

@@ -58,8 +58,14 @@ BLUR = """() => {
 
 _STEPS = ("Next proposal", "Next event", "Next step", "Next phase", "Next iteration", "Back")
 _OF_PAGE = (
-    *("Share", "Restart", "Record", "Stop recording", "Fork", "Keys and marks", "Light or dark", "Your data (CSV)"),
-    *("Projector mode", "Leave projector mode"),
+    "Share",
+    "Restart",
+    "Record",
+    "Stop recording",
+    "Fork",
+    "Keys",
+    "Light or dark",
+    "Your data (CSV)",
 )
 #: Items of menus, each with the button that opens its menu.
 MENUS = dict.fromkeys(_STEPS, "Step") | dict.fromkeys(_OF_PAGE, "Menu")

@@ -144,7 +144,11 @@ def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
     assert lab.button("Play").is_visible()
     lab.page.locator(".said").click()
     lab.page.keyboard.press("?")
-    until(lambda: lab.page.get_by_text("Keys and marks").is_visible(), 5, "? did not open the keys")
+    until(
+        lambda: lab.page.get_by_role("heading", name="Keys", exact=True).first.is_visible(),
+        5,
+        "? did not open the keys",
+    )
 
 
 def test_a_hidden_page_gets_no_frames_and_its_run_goes_on(lab: Lab) -> None:

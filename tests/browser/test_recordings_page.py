@@ -66,7 +66,7 @@ def test_recordings_are_listed_searched_opened_and_compared(open_recordings, scr
     assert page.evaluate(OVERFLOW) == [0, 0]
     page.get_by_label("one", exact=True).check()
     until(lambda: chosen(page) == ["one"], 30, "the address does not say what is chosen")
-    # A pair and a trace that are brushed together, a density and an autocorrelation.
+    # A pair, a trace, a density and an autocorrelation.
     until(lambda: page.locator(".bk-Figure").count() == 4, 30, "nothing was drawn")
     assert page.get_by_role("link", name="Run it again in Lab").is_visible()
     screenshot(page, "recordings-one")
@@ -149,20 +149,6 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
     page.close()
     until(lambda: not (folder / ".lock").exists(), 30, "the recording was not finished")
     Recording(folder).check()
-
-
-def test_a_replay_is_made_and_plays(open_recordings, browser, tmp_path):
-    page = open_recordings("&runs=two")
-    page.get_by_role("button", name="Make a replay").click()
-    until(lambda: page.get_by_text("Download the replay").is_visible(), 120, "no replay was made")
-    with page.expect_download() as made:
-        page.get_by_text("Download the replay").click()
-    made.value.save_as(tmp_path / "two.html")
-    played = browser.new_context(offline=True)
-    shown = played.new_page()
-    shown.goto((tmp_path / "two.html").as_uri())
-    shown.get_by_text("Play", exact=True).wait_for(timeout=30_000)
-    played.close()
 
 
 def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open_recordings, recordings):

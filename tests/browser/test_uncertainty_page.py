@@ -74,18 +74,6 @@ def test_an_image_is_picked_drawn_and_turned(page: Any, screenshot: Callable[...
     page.get_by_label("Angle in degrees").fill("90")
     page.wait_for_function(f"(before) => ({SAID})() !== before", arg=before, timeout=15_000)
 
-    before = page.evaluate(SAID)
-    page.get_by_role("button", name="Draw", exact=True).click()
-    box = page.locator(".asker canvas").bounding_box()
-    x, y, side = box["x"], box["y"], box["width"]
-    page.mouse.move(x + side * 0.5, y + side * 0.2)
-    page.mouse.down()
-    page.mouse.move(x + side * 0.5, y + side * 0.8, steps=8)
-    page.mouse.up()
-    page.wait_for_function(f"(before) => ({SAID})() !== before", arg=before, timeout=15_000)
-    page.locator(".wall button[aria-pressed=true]").wait_for(state="detached", timeout=15_000)
-    screenshot(page, "uncertainty-drawn")
-
 
 def test_attacked_images_hang_there_too(page: Any) -> None:
     page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg="attack", timeout=90_000)

@@ -1,4 +1,4 @@
-"""Rename, send, replay and delete the chosen recording."""
+"""Rename, send and delete the chosen recording."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from bnnviz.engine.recording.export import export, suffix
 from bnnviz.errors import BnnvizError
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.recordings.listing import RecordingList
-from bnnviz_app.components.run.replay_maker import ReplayMaker
 from bnnviz_app.components.widgets import Text, button, download_button
 from bnnviz_app.theme import SHEETS
 
-_LONGEST_S = 60  # of a run that is done again for its replay
 _FORMS = {"Packed, to be sent (.zip)": "zip", "NetCDF, for ArviZ (.nc)": "netcdf", "NumPy (.npz)": "npz", "CSV": "csv"}
 
 
@@ -35,7 +33,6 @@ class RecordingActions:
         on_change: Callable[[Sequence[str]], None],
     ) -> None:
         self._list, self._say, self._on_change = listing, say, on_change
-        self._maker = ReplayMaker()
         field = {"size": "small", "margin": (6, 6, 4, 2)}
         look, beside = {"variant": "outlined"}, (10, 18, 4, 0)
         self._new_name = pmui.TextInput(label="Name", width=230, **field)
@@ -44,14 +41,10 @@ class RecordingActions:
         self._download = download_button(
             callback=self._packed, filename="recording.zip", label="Download", margin=beside, **look
         )
-        self._replay = button("Make a replay", self._make_replay, margin=(10, 6, 4, 0), **look)
-        self._replayed = download_button(label="Download the replay", margin=(10, 6, 4, 0), visible=False)
         rename = button("Rename", self._rename, margin=beside, **look)
         delete = button("Delete", self._ask, color="error", margin=(10, 0, 4, 12), **look)
         naming, sending = (self._new_name, rename), (self._form, self._download)
-        self.root = pn.FlexBox(
-            *naming, *sending, self._replay, self._replayed, delete, margin=0, sizing_mode="stretch_width"
-        )
+        self.root = pn.FlexBox(*naming, *sending, delete, margin=0, sizing_mode="stretch_width")
         self._question = Text("", sizing_mode="stretch_width", margin=(0, 4, 10, 4), stylesheets=[SHEETS["text"]])
         yes = button("Delete it for good", self._delete, color="error", variant="contained", margin=4)
         no = button("Keep it", lambda: self.dialog.show(False), margin=4, **look)
@@ -60,14 +53,10 @@ class RecordingActions:
     def show(self) -> None:
         """Offer the actions on the chosen recordings."""
         names = self._list.chosen
-        self.root.visible, self._replayed.visible = len(names) == 1, False
+        self.root.visible = len(names) == 1
         if len(names) == 1:
             self._new_name.param.update(value=names[0], value_input=names[0])
         self._name_file()
-
-    def close(self) -> None:
-        """End a replay that is being made."""
-        self._maker.close()
 
     def _name_file(self) -> None:
         if len(self._list.chosen) == 1:
@@ -114,21 +103,3 @@ class RecordingActions:
         except BnnvizError as error:
             self._say(error.message.text, True)
             raise
-
-    async def _make_replay(self) -> None:
-        """Make a replay of the chosen recording, by doing its run again or from the frames that it has kept."""
-        (name,) = self._list.chosen
-        progress = self._list.found[name][0].progress
-        recorded = bool(progress["frames"]) and progress["seconds"] > _LONGEST_S
-        how = ["--recorded"] if recorded else []
-        self._replay.param.update(disabled=True, label="Making it …" if recorded else "Doing the run again …")
-        try:
-            out = await self._maker.make(name, [str(reader.place(name)), *how])
-        except BnnvizError as error:
-            self._say(f"The replay was not made: {error.message.text}", True)
-            return
-        finally:
-            self._replay.param.update(disabled=False, label="Make a replay")
-        if self._list.chosen == [name]:
-            self._replayed.param.update(file=str(out), filename=out.name, visible=True)
-            self._say(f"The replay of {name} is made, {out.stat().st_size / 1e6:,.1f} MB.", False)

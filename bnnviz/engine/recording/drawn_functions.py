@@ -1,26 +1,15 @@
-"""Compute the predictions of single draws of a recorded network, for figures with selectable draws.
-
-A page does not import torch; it runs this in a separate process by
-
-    python -m bnnviz.engine.recording.drawn_functions FOLDER OUT.npz EVERY
-"""
+"""Compute the predictions of single draws of a recorded network, for figures with selectable draws."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bnnviz.errors import BnnvizError
-
 MOST_DRAWS, MOST_INPUTS = 120, 60
 
 
-def drawn_functions(
-    given: Any, draws: int = MOST_DRAWS, inputs: int = MOST_INPUTS, every: int = 1
-) -> dict[str, np.ndarray]:
+def drawn_functions(given: Any, draws: int = MOST_DRAWS, inputs: int = MOST_INPUTS) -> dict[str, np.ndarray]:
     """Return the predictions of evenly thinned draws, each separately.
 
     ``kind`` is ``band``, ``intervals`` or ``classes``; ``chain`` and ``draw`` (draws,) are indices; ``x`` (inputs,) has
@@ -34,8 +23,7 @@ def drawn_functions(
 
     predictor = Predictor(given.target)
     each = len(given.theta) // given.chains
-    numbers = (each * np.arange(given.chains)[:, None] + np.arange(0, each, every)).ravel()
-    chosen = numbers[evenly(len(numbers), draws)]
+    chosen = evenly(each * given.chains, draws)
     theta = given.theta[as_tensor(chosen, device=given.theta.device)]
     found = {"chain": chosen // each, "draw": chosen % each}
     scene = predictor.scene()
@@ -65,26 +53,3 @@ def _own_class(given: Any, theta: Any, most: int) -> dict[str, np.ndarray]:
     probabilities = metrics.probabilities_at(given.target, theta, inputs[rows])
     own = probabilities[:, np.arange(len(rows)), observed_rows(given.target)[rows].astype(int)]
     return {"x": np.arange(len(rows)), "values": own[:, np.argsort(-own.mean(0))]}
-
-
-def of_recording(folder: Path, every: int = 1) -> dict[str, np.ndarray]:
-    """Return `drawn_functions` of a recording."""
-    from bnnviz.engine.evaluation.metrics import network_draws
-    from bnnviz.engine.recording.resume import resume
-
-    return drawn_functions(network_draws(resume(folder)), every=every)
-
-
-def main(arguments: list[str]) -> int:
-    """Write the predictions of a recording's draws to a file; return the exit status."""
-    folder, out, every = arguments
-    try:
-        np.savez(out, **of_recording(Path(folder), int(every)))
-    except BnnvizError as error:
-        sys.stderr.write(f"{error.sentence}\n")
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -42,20 +42,15 @@ def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
     >>> len(both)
     2
     """
-    chosen = brush(dark)
-    return [link(figure, chosen) for figure in figures]
-
-
-def brush(dark: bool = False) -> link_selections:
-    """Return the stream of selected draws that links figures."""
     style.loaded()
     palette = style.palette_of(dark)
-    return link_selections.instance(
+    chosen = link_selections.instance(
         index_cols=[ID], selected_color=palette.orange, unselected_color=palette.pale, unselected_alpha=0.3
     )
+    return [_link(figure, chosen) for figure in figures]
 
 
-def link(figure: Any, chosen: link_selections, **options: Any) -> hv.DynamicMap:
+def _link(figure: Any, chosen: link_selections) -> hv.DynamicMap:
     """Link the marks of draws in a figure; other marks, such as rows of data, stay unchanged."""
     elements = list(figure) if isinstance(figure, hv.Overlay) else [figure]
     ours = [each for each in elements if ID in {dimension.name for dimension in each.dimensions()}]
@@ -66,5 +61,5 @@ def link(figure: Any, chosen: link_selections, **options: Any) -> hv.DynamicMap:
     others = [each for each in elements if not any(each is one for one in ours)]
     made = chosen(hv.Overlay(ours))
     made = made * hv.Overlay(others) if others else made
-    chosen_options = style.options_of(figure) | _TOOLS | options
+    chosen_options = style.options_of(figure) | _TOOLS
     return made.opts(hv.Options("Overlay", **chosen_options, backend="bokeh"))
