@@ -12,8 +12,7 @@ from panel.custom import JSComponent
 from bnnviz.specs import url
 from bnnviz_app.components.widgets import script
 
-CARRIED = ("projector", "theme")  # flags that the links to other pages have too
-KEPT = (*CARRIED, "hide")  # flags that stay in the address while they hold
+CARRIED = ("theme",)  # flags that stay in the address and in the links to other pages
 
 
 class Address(JSComponent):
@@ -57,7 +56,7 @@ def read(arguments: Mapping[str, Sequence[bytes]], opening: Any) -> Visit:
 
 def flags(arguments: Mapping[str, Sequence[bytes]]) -> dict[str, str]:
     """Return the flags that stay in an address."""
-    return {name: arguments[name][0].decode(errors="replace") for name in KEPT if arguments.get(name)}
+    return {name: arguments[name][0].decode(errors="replace") for name in CARRIED if arguments.get(name)}
 
 
 def named(arguments: Mapping[str, Sequence[bytes]], name: str) -> tuple[dict[str, str], list[str]]:

@@ -1,11 +1,7 @@
-/* Actions of a figure's title: show it on the whole screen, save it as a file, or open it alone in another page.
-
-The name of its view identifies a figure; an address with view=NAME&bare=1 shows it alone. */
+/* Actions of a figure's title: show it on the whole screen, or save it as a file. The name of its view identifies it. */
 (() => {
   "use strict" // otherwise the functions would replace window.open and window.close
   const MENU = "bnnviz-figure-menu"
-  const FRAME = {width: 720, height: 480}
-  const asked = new URLSearchParams(location.search)
 
   /* The visible figure of this name; a page may have several. */
   function figure_of(name) {
@@ -60,34 +56,10 @@ The name of its view identifies a figure; an address with view=NAME&bare=1 shows
     whole.toBlob((blob) => save(blob, card, "png"))
   }
 
-  function address_of({dataset: {figure}}) {
-    const query = new URLSearchParams(location.search)
-    query.delete("token")
-    query.set("view", figure)
-    query.set("bare", "1")
-    return `${location.origin}${location.pathname}?${query}`
-  }
-
-  async function copy(text) {
-    try {
-      await navigator.clipboard.writeText(text)
-    } catch {
-      prompt("", text) // a page that is not served by https has no clipboard
-    }
-  }
-
-  const frame_of = (button, card) => {
-    const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;")
-    const size = `width="${FRAME.width}" height="${FRAME.height}" style="border: 0"`
-    return `<iframe src="${escaped(address_of(button))}" title="${escaped(title_of(card))}" ${size}></iframe>`
-  }
-
   const ACTIONS = {
     enlarge: (button, card) => (document.fullscreenElement ? document.exitFullscreen() : card.requestFullscreen()),
     png: save_png,
     svg: save_svg,
-    link: (button) => copy(address_of(button)),
-    frame: (button, card) => copy(frame_of(button, card)),
   }
 
   function close(focus) {
@@ -142,17 +114,4 @@ The name of its view identifies a figure; an address with view=NAME&bare=1 shows
     if (step || event.key === "Escape") { event.preventDefault() }
   }, true)
 
-  /* A figure alone: it covers the rest of the page, which is inert. */
-  function show_alone(name) {
-    const button = found(document, "button[data-figure]").find((el) => el.dataset.figure === name)
-    let card = button
-    while (card && !card.classList.contains("figure-card")) { card = card.parentElement ?? card.getRootNode().host }
-    if (!card || !card.clientHeight) { return false }
-    card.classList.add("alone")
-    return true
-  }
-  if (asked.get("bare") === "1" && asked.get("view")) {
-    const name = asked.get("view"), watch = setInterval(() => { if (show_alone(name)) { clearInterval(watch) } }, 200)
-    setTimeout(() => clearInterval(watch), 60_000)
-  }
 })()

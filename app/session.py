@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any, Protocol
+from typing import Any
 
 from bokeh.document import Document
 from panel.io.document import hold
@@ -35,41 +35,10 @@ GONE_AFTER = 2.0  # seconds without a connection after which the tab counts as c
 log = logging.getLogger(__name__)
 
 
-class Screen(Protocol):
-    """The interface of a page for its session."""
-
-    def show_scene(self, scene: dict[str, Any]) -> None:
-        """Show a new run."""
-
-    def show_waiting(self, waiting: bool) -> None:
-        """Show whether the page still has the previous run, which is being replaced."""
-
-    def show_frame(self, frame: dict[str, Any]) -> None:
-        """Show the parts of a frame."""
-
-    def show_devices(self, names: list[str]) -> None:
-        """Offer the devices that a spec may name."""
-
-    def show_notice(self, sentence: str, failed: bool) -> None:
-        """Show a message on the state of the run, or remove it if empty."""
-
-    def show_error(self, error: BnnvizError) -> None:
-        """Show an error next to its control."""
-
-    def show_playing(self) -> None:
-        """Show whether the run plays."""
-
-    def show_spec(self, spec: Any) -> None:
-        """Show the spec with the changes in the run's log."""
-
-    def wanted(self) -> set[str]:
-        """Return the names of the parts that the views need."""
-
-
 class Session:
     """Hold a run, whose log owns the spec, and run the loop between the run and the page."""
 
-    def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
+    def __init__(self, spec: Spec, backend: Future, screen: Any, heartbeat: Heartbeat, doc: Document) -> None:
         self._asked: Any = spec  # the spec of a run that is to be started; None once it has started
         self._shown: Any = spec
         self.on_begin: Callable[[], None] = lambda: None  # called when another run is requested

@@ -87,7 +87,7 @@ class Page:
 
     def _keep(self, flags: Mapping[str, str], dark: bool) -> None:
         """Keep the flags that stay in the address; a theme of the browser's alone stays if it is dark."""
-        self._flags |= {name: flags[name] for name in address.KEPT if name in flags}
+        self._flags |= {name: flags[name] for name in address.CARRIED if name in flags}
         if dark or "theme" in flags:
             self._flags["theme"] = _THEME[dark]
 
@@ -169,7 +169,6 @@ class RunPage(Page):
 
     def __init__(self, dark: bool, visit: address.Visit) -> None:
         super().__init__(dark, visit.flags)
-        self._hidden = self._named(visit.flags.get("hide", ""))
         self._scene: dict[str, Any] = {}
         self.heartbeat = Heartbeat(self._key)
         self.session = self._session(visit.spec, self.heartbeat)
@@ -205,7 +204,7 @@ class RunPage(Page):
     @property
     def settings(self) -> Any:
         """The content of the drawer of settings."""
-        return None if "sidebar" in self._hidden else self.left
+        return self.left
 
     def menu(self) -> dict[str, Callable[[], Any]]:
         """Return the items of the page's menu with their actions."""
@@ -317,7 +316,6 @@ class RunPage(Page):
             align_items="center",
             styles={"padding": "2px 12px", "flex": "none"},
             css_classes=["area-bar"],
-            visible="bar" not in self._hidden,
         )
 
     def _beyond(self) -> list[Any]:
@@ -354,11 +352,6 @@ class RunPage(Page):
         }
 
     # ---- helpers ------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _named(names: str) -> frozenset[str]:
-        """Return the parts of the page that a link names, with commas between."""
-        return frozenset(name.strip() for name in names.split(",") if name.strip())
 
     def _in_address(self) -> dict[str, str]:
         spec = self.shared

@@ -47,8 +47,6 @@ WEIGHTS, GRAPH = "weights", "graph"  # the views of these parts choose a coordin
 DRAWN = "prediction"  # users draw points in the view of this part
 EVENTS = "events"  # this part is in the transport bar, with the other state of the run
 ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
-# Other names of parts in links and scenes.
-CALLED = {"trajectory": "path", "thinning": "envelope"}
 FIRST_DRAWS, SPEED = 20, "10"  # of each chain, then steps a second: slow enough to follow by eye
 #: Initial positions that come with the page, so that it moves immediately.
 _START = {"recording": None, "points": "last", "sha256": "30ec28ee2eb0"}
@@ -198,10 +196,6 @@ class LabPage(RunPage):
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}
         return super()._keys() | leads | {"before": self.transport.back}
 
-    @staticmethod
-    def _named(names: str) -> frozenset[str]:
-        return frozenset(CALLED.get(name, name) for name in RunPage._named(names))
-
     # ---- helpers ------------------------------------------------------------------------------------------
 
     def _begin(self, spec: Spec) -> None:
@@ -247,9 +241,6 @@ class LabPage(RunPage):
             self._hurries = visit.spec.start == _START
             if name is not None:
                 sentences.append(f"There is no scene {name[:40]!r}; choose one under Break it.")
-        asked = visit.flags.get("view")
-        views = {part: card.view for part, card in self.cards.items() if isinstance(card, Card)}
-        self._bring({part for part, view in views.items() if view.name == asked})
         self.session.greet(sentences + visit.notes, failed=bool(sentences))
         if visit.on("your_data"):
             self.data.show()
@@ -324,7 +315,7 @@ class LabPage(RunPage):
 
     def _concealed(self) -> frozenset[str]:
         step = self.bar.step
-        return self._hidden | (frozenset() if step is None else step.hide)
+        return frozenset() if step is None else step.hide
 
     # ---- cards --------------------------------------------------------------------------------------------
 

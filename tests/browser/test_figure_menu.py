@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,15 +52,6 @@ def test_a_figure_is_saved_and_shown_alone(open_page: Callable[..., Any], dashbo
     assert saved(lab, "Save as PNG", tmp_path / "figure.png") == "trajectory.png"
     with Image.open(tmp_path / "figure.png") as picture:
         assert min(picture.size) > 200 and len(picture.convert("RGB").getcolors(1 << 24)) > 20
-    lab.page.evaluate("navigator.clipboard.writeText = async (text) => { globalThis.copied = text }")
-    menu(lab, "Copy as iframe").click()
-    frame = lab.page.evaluate("copied")
-    assert 'title="Trajectory"' in frame
-    alone = html.unescape(re.search('src="([^"]+)"', frame)[1])
-    assert "view=trajectory&bare=1" in alone and "token" not in alone
-    lab.page.goto(alone)
-    lab.ready()
-    lab.page.wait_for_function(f"(name) => ({FILLS})(name)?.every((off) => Math.abs(off) < 2)", arg="trajectory")
 
 
 def test_the_menu_is_used_by_keys(open_page: Callable[..., Any], dashboard: Any) -> None:

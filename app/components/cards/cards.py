@@ -22,8 +22,6 @@ _ACTIONS = {
     "enlarge": "Enlarge (Esc ends it)",
     "png": "Save as PNG",
     "svg": "Save as SVG",
-    "link": "Copy link to this figure",
-    "frame": "Copy as iframe for slides",
 }
 #: Definitions of the table's rows by the beginning of their labels, longest first.
 _EXPLANATIONS = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
