@@ -215,6 +215,7 @@ def forged(page: Page, others: Page) -> Iterator[dict[str, Any]]:
         yield changed(slider, "value", value)
         yield changed(choice, "value", value)
         yield changed(page.model(page.wall), "chosen", {"a": value})
+        yield changed(page.model(page.wall), "tiles", [value])
     for value in [*JUNK[3:], *TYPED, 2, 400, -400.5]:
         yield changed(page.model(page.number), "value", value)
         yield changed(page.model(page.image), "angle", value if value != 2 else 181)
