@@ -14,7 +14,7 @@ import typer
 
 from bnnviz import optional
 from bnnviz.cli.options import Insecure, Json, Scheduler, examples, figure_place
-from bnnviz.cli.output import INTERRUPTED, console, print_json, raise_interrupt, say, table, text
+from bnnviz.cli.output import INTERRUPTED, console, print_json, progress, raise_interrupt, say, table, text
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -191,11 +191,8 @@ def _with_progress(
     experiment: Experiment, repetitions: int | None, cluster: Client | None
 ) -> Iterator[tuple[Case, int, dict[str, Any]]]:
     """Yield the case, the number and the summary of each run, with a bar of all runs."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True, redirect_stderr=True) as bar:
-        task = bar.add_task("", total=experiment.runs(repetitions))
+    with progress() as bar:
+        task = bar.add_task("runs", total=experiment.runs(repetitions))
         for result in experiment.reproduce(repetitions, cluster):
             bar.advance(task)
             yield result

@@ -12,71 +12,8 @@ if TYPE_CHECKING:
 
 _SHOWN_COORDINATES = 20
 
-#: Labels of the averaged predictive metrics on held-out rows, by the name in `bnnviz.metrics`.
-_PREDICTIONS = {
-    "rmse": "RMSE, in the unit of the target",
-    "crps": "CRPS, in the unit of the target",
-    "nll": "NLL",
-    "coverage_50": "share within 50 % intervals",
-    "coverage_90": "share within 90 % intervals",
-    "accuracy": "accuracy",
-    "ece": "calibration error (ECE)",
-    "brier": "Brier score",
-    "auc": "AUC",
-    "f1": "F1",
-}
-#: How well chains mixed, by the name in the summary.
-_MIXING = {
-    "rhat_function_max": "largest R-hat of predictions",
-    "rhat_max": "largest R-hat of coordinates",
-    "rhat_canonical_max": "largest R-hat, hidden units sorted",
-    "ess_function_min": "smallest ESS of predictions",
-    "ess_function_median": "median ESS of predictions",
-    "ess_min": "smallest ESS of coordinates",
-    "ess_tail_min": "smallest tail ESS of coordinates",
-    "ess_pc1": "ESS of principal component 1",
-    "ess_energy": "ESS of the energy",
-    "weight_ess": "ESS of the weights",
-    "weight_ess_share": "ESS of the weights by draws",
-    "pareto_k": "Pareto k-hat of the weights",
-    "log_z": "log evidence",
-    "log_z_se": "log evidence, ± s.e.",
-    "diverging": "divergent moves",
-    "acceptance_rate": "acceptance rate",
-}
-#: Labels of the target and the cost.
-_SAMPLING = {
-    "sampler": "sampler",
-    "target": "target",
-    "dim": "coordinates",
-    "frozen": "frozen parameters",
-    "chains": "chains",
-    "draws": "draws of each chain",
-    "grad_evals": "gradients",
-    "ess_per_million_grads": "ESS per million gradients",
-    "weight_ess_per_million_grads": "ESS of the weights per million gradients",
-    "ess_per_s": "ESS per second",
-    "weight_ess_per_s": "ESS of the weights per second",
-    "seconds": "seconds",
-    "cpu_seconds": "CPU seconds",
-    "seed": "seed",
-    "device": "device",
-    "kernel": "kernel",
-}
 #: Entries that tables for people omit: the header, and those in messages below the table.
-_LEFT_OUT = {
-    "baselines",
-    "format",
-    "metrics",
-    "verdict",
-    "phase",
-    "spacing",
-    "device_seconds",
-    "rmse",
-    "nll",
-    "accuracy",
-    "ece",
-}
+_LEFT_OUT = {"baselines", "format", "metrics", "verdict", "phase", "spacing", "device_seconds"}
 
 
 def print_summary(summary: dict[str, Any], as_json: bool, details: bool = True) -> None:
@@ -88,17 +25,23 @@ def print_summary(summary: dict[str, Any], as_json: bool, details: bool = True) 
         console().print(_comparison(summary["metrics"], scores))
         if not details:
             return
-    from bnnviz.samplers import REGISTRY
-
     summary = to_json(summary)
+    metrics = summary.get("metrics") or {}
+    averaged = metrics.get("averaged") or {}
+    if averaged:
+        console().print(_named_table(f"predictions of {metrics['rows']:,} rows", averaged))
     summary["seed"] = str(summary["seed"])  # it counts nothing
-    if REGISTRY.get(summary["sampler"]).traits.one_point:
-        summary["draws"] = f"{summary['draws']:,}, all one point"
-    for title, rows in _parts(summary):
-        if rows:
-            console().print(table(title, "", rows=[(label, _text(value)) for label, value in rows]))
+    others = {name: value for name, value in summary.items() if name not in _LEFT_OUT | set(averaged)}
+    console().print(_named_table("summary", others))
     if "mean" in summary:
         console().print(_moments_table(summary))
+
+
+def _named_table(title: str, values: dict[str, Any]) -> Table:
+    """Return a table of the known values except lists, by the names in JSON and in the documentation."""
+    known = {name: value for name, value in values.items() if value is not None and not isinstance(value, list)}
+    rows = [(name, f"{value:,}" if isinstance(value, int) else text(value)) for name, value in known.items()]
+    return table(title, "", rows=rows)
 
 
 def _comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> Table:
@@ -113,39 +56,6 @@ def _comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> Table:
         shares = (f"{level} % intervals cover {metrics['averaged'][f'coverage_{level}']:.0%}" for level in (50, 90))
         caption = f"smaller is better; {' and '.join(shares)} of the rows"
     return table(f"{metrics['rows']:,} held-out rows", *columns.values(), rows=rows, caption=caption)
-
-
-def _parts(summary: dict[str, Any]) -> list[tuple[str, list[tuple[str, Any]]]]:
-    """Return tables' titles and rows; entries without a label are in the last table under their names."""
-    named = {**_MIXING, **_SAMPLING}
-    others = [
-        (name, value)
-        for name, value in summary.items()
-        if name not in named and name not in _LEFT_OUT and value is not None and not isinstance(value, list)
-    ]
-    return [
-        _predictions(summary),
-        ("Mixing", _labelled(summary, _MIXING)),
-        ("Sampling", _labelled(summary, _SAMPLING)),
-        ("Settings and counts", others),
-    ]
-
-
-def _predictions(summary: dict[str, Any]) -> tuple[str, list[tuple[str, Any]]]:
-    """Return the title and the rows on predictions; of a run that predicts nothing no rows."""
-    metrics = summary.get("metrics") or {}
-    found = metrics.get("averaged") or {name: summary[name] for name in _PREDICTIONS if name in summary}
-    labels = _PREDICTIONS | ({"nll": "NLL, on the scale that the network sees"} if "rmse" in found else {})
-    rows = _labelled(found, labels)
-    return (f"Predictions of {metrics['rows']:,} rows" if metrics.get("rows") else "Predictions"), rows
-
-
-def _text(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else text(value)
-
-
-def _labelled(found: dict[str, Any], labels: dict[str, str]) -> list[tuple[str, Any]]:
-    return [(label, found[name]) for name, label in labels.items() if found.get(name) is not None]
 
 
 def _moments_table(summary: dict[str, Any]) -> Table:
