@@ -19,6 +19,7 @@ from tornado.web import RedirectHandler
 
 from bnnviz.errors import BnnvizError
 from bnnviz_app import THEME_COOKIE, bokeh_fixes
+from bnnviz_app.access import connections
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.guard import guard
 from bnnviz_app.access.secret import Secret
@@ -31,7 +32,6 @@ SESSION_LIFETIME_MS = 15_000
 SESSION_CHECK_MS = 200
 MOST_MESSAGE = 20 << 20  # bytes of a browser's message: a file comes in pieces of 10 MiB
 MOST_BODY = 1 << 20  # bytes of a form: there is only the login
-REQUEST_S = 10.0  # until a connection has sent its next request
 _FIRST_PAGES = ("bnnviz_app.page", "bnnviz_app.pages.lab")
 
 
@@ -59,8 +59,7 @@ class _ServeAt(Serve):
 
     def customize_kwargs(self, args: Namespace, server_kwargs: dict[str, Any]) -> dict[str, Any]:
         """Sign sessions, and take no larger body of a request than a form has."""
-        slow = dict.fromkeys(("idle_connection_timeout", "body_timeout"), REQUEST_S)
-        limits = {"http_server_kwargs": {"max_body_size": MOST_BODY, **slow}}
+        limits = {"http_server_kwargs": {"max_body_size": MOST_BODY}}
         return super().customize_kwargs(args, server_kwargs) | limits | session_options()
 
     def customize_server(self, server: Server) -> Server:
@@ -91,6 +90,7 @@ def launch(
 ) -> None:
     """Serve a folder until Ctrl-C or SIGTERM."""
     bokeh_fixes.apply()
+    connections.bound()
     for module in _FIRST_PAGES:  # while the workers start in separate processes
         importlib.import_module(module)
     gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames, students)

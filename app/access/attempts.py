@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
-from contextlib import suppress
+
+from bnnviz_app.access.connections import network
 
 MOST_AT_ONCE = 5  # wrong words of an address, before it has to wait
 EVERY_S = 2.0  # between two further ones
@@ -31,12 +31,3 @@ class Attempts:
     def give_back(self, address: str) -> None:
         """Take back an attempt that was right."""
         self._whole_at[network(address)] -= EVERY_S
-
-
-def network(address: str) -> str:
-    """Return the unit that limits apply to: an IPv4 address, or the network of an IPv6 address."""
-    with suppress(ValueError):
-        found = ipaddress.ip_address(address.partition("%")[0])
-        if found.version == 6:
-            return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
-    return address

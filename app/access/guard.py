@@ -13,6 +13,7 @@ from tornado.httputil import HTTPServerRequest
 from tornado.routing import AnyMatches, Router, Rule
 from tornado.web import RequestHandler
 
+from bnnviz_app.access.connections import STRANGERS
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.headers import guarding
 from bnnviz_app.access.secret import Secret
@@ -67,6 +68,7 @@ class _Barrier(Router):
         if _TOKEN in request.query_arguments and request.method == "GET":
             return instead(_TakeToken, gate=gate, login=login)
         if gate.lets_in(request):
+            STRANGERS.discard(request.connection.stream)
             return None
         if "Authorization" in request.headers and (early := gate.attempts.take(request.remote_ip)):
             return instead(_Refused, status=429, sentence=_too_many(early), early=early)

@@ -11,9 +11,11 @@ from bokeh.document import Document
 from bokeh.server.server import Server
 from bokeh.server.urls import per_app_patterns
 from bokeh.util.token import generate_jwt_token, generate_session_id
+from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 
 from bnnviz_app import bokeh_fixes
+from bnnviz_app.access import connections
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.guard import guard
 from bnnviz_app.launch import session_options
@@ -28,8 +30,10 @@ async def serving(
     """Serve at ``/app`` of a free port, and restore the handlers of Bokeh afterwards."""
     patterns = list(per_app_patterns)
     bokeh_fixes.apply()
+    connections.bound()
     where = {"port": 0, "address": "127.0.0.1"} if "unix_socket" not in how else {}
     server = Server({"/app": application}, io_loop=IOLoop.current(), **where, **session_options(), **how)
+    HTTPServer.configure(None)
     guard(server._tornado, Gate.at("127.0.0.1", server.port, None) if gate is None else gate(server.port))
     server.start()
     try:

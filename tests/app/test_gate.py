@@ -14,7 +14,6 @@ from tornado.websocket import websocket_connect
 
 from bnnviz.errors import BnnvizError
 from bnnviz_app.access import attempts
-from bnnviz_app.access.attempts import network
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.secret import Password, Secret
 
@@ -332,9 +331,3 @@ def test_every_answer_tells_the_browser_how_to_guard_the_page() -> None:
             assert "default-src 'self';" in said and "object-src 'none'" in said
 
     visit(scene, lambda port: Gate.at("127.0.0.1", port, None, frames=["https://course.example.org"]))
-
-
-def test_limits_apply_to_networks_of_addresses() -> None:
-    assert network("192.0.2.7") == network("::ffff:192.0.2.7") == "192.0.2.7"
-    assert network("2001:db8::1") == network("2001:db8::2%eth0") == "2001:db8::/64"
-    assert network("") == ""
