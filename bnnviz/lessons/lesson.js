@@ -44,7 +44,7 @@ async function open_lesson(lesson) {
   by_id("lesson").hidden = false
   by_id("stage").prepend(bar)
   by_id("title").before(all)
-  by_id("theme").before(language)
+  by_id("projector").before(language)
   way.setAttribute("aria-labelledby", "title")
   document.documentElement.dataset.lesson = lesson.name
   all.hidden = !lesson.linked
@@ -62,6 +62,7 @@ async function open_lesson(lesson) {
   function arrive() {
     const parts = location.hash.slice(1).split("&"), asked_for = parseInt(parts[0] || lesson.begin, 10)
     const code = parts.find((part) => part.startsWith("lang="))?.slice(5)
+    if (parts.includes("projector")) { set_large(true) }
     for (const name of ["dark", "light"]) { if (parts.includes(name)) { set_theme(name === "dark") } }
     speak(lesson.languages.includes(code) ? code : page.language ?? lesson.languages[0])
     return turn(Math.min(Math.max((asked_for || 1) - 1, 0), last), true)
@@ -92,7 +93,7 @@ async function open_lesson(lesson) {
     said = lesson.texts[code]
     Object.assign(page.told, {words: {...page.told.words, ...said.words}, heading: said.title})
     document.documentElement.lang = code
-    const labels = {play: "play", next: "step", back: "back"}
+    const labels = {play: "play", next: "step", back: "back", projector: "projector"}
     for (const [id, name] of Object.entries(labels)) { by_id(id).textContent = said.words[name] }
     document.querySelector(".speed span").textContent = said.words.speed
     language.textContent = said.words.other

@@ -26,6 +26,7 @@ from bnnviz.specs import catalogue, url
 
 _HERE = Path(__file__).parent
 _FILM = re.compile(r"films/([\w-]+)-(\w+)-(\d+)\.js")
+_LEAST = 20  # pixels of type on a projector
 PLAYER, INDEX = "player.js", "index.html"
 
 
@@ -69,6 +70,7 @@ def page(name: str, step: int = 1, language: str = content.DEFAULT, alone: bool 
     if not 1 <= step <= len(lesson.steps) + 1:
         raise BnnvizError(f"{name} has steps 1 to {len(lesson.steps) + 1}; there is no step {step}.", "step")
     shared = player.shared_words()
+    shared |= {"magnified": _LEAST / min(shared["letter"], shared["tick"]), "large": False}
     order = [content.check_language(language), *(code for code in LANGUAGES if code != language)]
     shared["lesson"] = _plan(lesson) | {"begin": str(step), "languages": order, "linked": not alone}
     held = {"shared": serialize_json(shared).encode()}

@@ -60,7 +60,7 @@ function reader(sheet, bytes) {
 const told = async (id) => JSON.parse(new TextDecoder().decode(await unpacked(id)))
 
 // The state that films of one page share.
-const page = {dark: false, rate: 10, told: null, film: null, until: null} // until: the frame at which playing stops
+const page = {dark: false, large: false, rate: 10, told: null, film: null, until: null} // until: the frame at which playing stops
 
 async function build(number) {
   const film = await told(`content-${number}`), bytes = await unpacked(`numbers-${number}`)
@@ -166,7 +166,7 @@ async function build(number) {
   // A label that does not fit is shortened, as in the live views.
   function fit_labels({root, axes: [across, up]}) {
     const [, known] = sizes_of(root), height = known || Infinity, has_room = doc.get_model_by_id(across).axis_label
-    const {low: least, letter} = page.told
+    const {low: least, letter: plain} = page.told, letter = plain * scale()
     const low = has_room ? least : least + 2.5 * letter
     const whole = labels.get(up) ?? "", fitting = [whole, whole.split(" (")[0]]
     const shown = [
@@ -184,7 +184,7 @@ async function build(number) {
   function fit_type() {
     for (const card of cards.values()) {
       for (const id of card.axes) {
-        const sizes = [page.told.letter, page.told.tick].map((size) => `${size}px`)
+        const sizes = [page.told.letter, page.told.tick].map((size) => `${size * scale()}px`)
         doc.get_model_by_id(id).setv({axis_label_text_font_size: sizes[0], major_label_text_font_size: sizes[1]})
       }
     }
@@ -330,6 +330,16 @@ async function build(number) {
   }
 }
 
+// How much larger the type is than at a desk.
+const scale = () => page.large ? page.told.magnified : 1
+
+function set_large(wanted) {
+  page.large = wanted
+  document.documentElement.toggleAttribute("data-large", wanted)
+  by_id("projector").setAttribute("aria-pressed", String(wanted))
+  page.film?.fit_type()
+}
+
 function set_theme(wanted) {
   page.dark = wanted
   document.documentElement.dataset.theme = wanted ? "dark" : "light"
@@ -387,7 +397,9 @@ async function open_page() {
   page.told = await told("shared")
   if (self !== top) { document.documentElement.dataset.framed = "true" }
   set_theme(asked() ?? page.told.dark ?? matchMedia("(prefers-color-scheme: dark)").matches)
+  set_large(page.told.large)
   by_id("theme").onclick = () => set_theme(!page.dark)
+  by_id("projector").onclick = () => set_large(!page.large)
   by_id("about").onclick = () => by_id("dialog").showModal()
   addEventListener("hashchange", () => { if (asked() !== undefined) { set_theme(asked()) } })
   return page.told.lesson ? open_lesson(page.told.lesson) : show_film(0)

@@ -53,10 +53,11 @@ WORDS = {
     "command": "The command that repeats it",
     "close": "Close",
     "dark": "Dark colours",
+    "projector": "Projector",
     "failed": "The film cannot be shown",
 }
-#: Pixels: below which height a figure has no label, and the type of its axes.
-_TYPE = {"low": LOW, "letter": LABEL_SIZE, "tick": TICK_SIZE}
+#: Pixels: below which height a figure has no label, and the type of its axes; and how much larger that is from afar.
+_TYPE = {"low": LOW, "letter": LABEL_SIZE, "tick": TICK_SIZE, "magnified": 1.4}
 _COLOURS = ("surface", "ink", "muted", "grid", "axis", "blue", "orange", "magenta", "green")
 # Tooltips of the scrubber's marks, by kind of caption.
 _ROLES = {kind.label: kind.role for kind in KINDS.values()}

@@ -77,9 +77,13 @@ def test_a_question_comes_before_its_picture_and_each_choice_has_feedback(opened
     assert page.locator(".lit").count() == 1
 
 
-def test_a_lesson_is_shown_in_german_and_on_a_phone(opened: Callable[..., Any]) -> None:
-    page = opened("2&lang=de&dark", viewport={"width": 1280, "height": 720})
+def test_a_lesson_is_shown_in_german_for_a_projector_and_on_a_phone(opened: Callable[..., Any]) -> None:
+    page = opened("2&lang=de&projector&dark", viewport={"width": 1280, "height": 720})
     assert content.find("thinning", "de").steps[1].title in page.locator("#lesson-heading").inner_text()
+    sizes = page.locator("#lesson .text, #lesson nav button, #lesson-bar .named, #play, #where").evaluate_all(
+        "parts => parts.map((part) => parseFloat(getComputedStyle(part).fontSize))"
+    )
+    assert min(sizes) >= 20
     page.locator("#language").click()
     until(lambda: THINNING.steps[1].title in page.locator("#lesson-heading").inner_text(), 10, "it stays German")
     page.set_viewport_size({"width": 390, "height": 844})
