@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bnnviz.engine.drive import drive
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.experiments.predictive_run import outcome
+from bnnviz.files import to_json
 from bnnviz.specs.run import Spec
 
 _SLICE_S, _SHORT_S = 0.5, 0.005
@@ -23,14 +23,10 @@ def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measu
     moving = _advanced(run, [name for name in pictures if name in _MOVING])
     summary, frame = run.summary(), run.frame([name for name in pictures if name not in _MOVING]) | moving
     scene = {key: value for key, value in run.scene().items() if key in _SCENE}
-    return {
-        "error": run.error and str(run.error),
-        "figures": {name: summary.get(name) for name in measures},
-        "sds": {},
-        "averaged": {},
-        "seconds": run.seconds,
-        "pictures": {name: as_lists({**frame[name], "scene": scene}) for name in pictures if frame.get(name)},
-    }
+    figures = {name: summary.get(name) for name in measures}
+    return outcome(
+        run, figures, {name: to_json({**frame[name], "scene": scene}) for name in pictures if frame.get(name)}
+    )
 
 
 def _advanced(run: ViewedRun, moving: list[str]) -> dict[str, Any]:
@@ -42,12 +38,3 @@ def _advanced(run: ViewedRun, moving: list[str]) -> dict[str, Any]:
             frame = run.frame(moving)
     drive(run, _SLICE_S)
     return frame
-
-
-def as_lists(value: Any) -> Any:
-    """Return nested dicts and lists of numbers, as JSON has them."""
-    if isinstance(value, dict):
-        return {key: as_lists(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_lists(each) for each in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -27,26 +27,25 @@ def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> 
     """Run a spec and return its results, and the arrays of its pictures."""
     run = ran(spec)
     if run.error is not None:
-        return {
-            "error": run.error and str(run.error),
-            "figures": {},
-            "sds": {},
-            "averaged": {},
-            "pictures": {},
-            "seconds": run.seconds,
-        }
+        return outcome(run)
     draws, logs = _last(run, "history" in pictures)
     found = measure(run.target, draws, logs)
     figures = {name: one["mean"] for name, one in found["per_draw"].items()}
-    return {
-        "figures": figures | {"seconds": run.seconds, "test_ms": _test_ms(run, draws)},
-        "sds": {name: one["sd"] for name, one in found["per_draw"].items()},
-        "averaged": found["averaged"],
-        "weights_ess": found["weights_ess"],
-        "unknown": found["unknown"],
-        "seconds": run.seconds,
-        "pictures": {name: PICTURES[name](followed, run, draws, logs, found) for name in pictures},
-    }
+    return outcome(
+        run,
+        figures | {"seconds": run.seconds, "test_ms": _test_ms(run, draws)},
+        {name: PICTURES[name](followed, run, draws, logs, found) for name in pictures},
+        sds={name: one["sd"] for name, one in found["per_draw"].items()},
+        **{name: found[name] for name in ("averaged", "weights_ess", "unknown")},
+    )
+
+
+def outcome(
+    run: ViewedRun, figures: dict[str, Any] | None = None, pictures: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return what an experiment stores of a run; without figures only its error."""
+    found = {"error": run.error and str(run.error), "seconds": run.seconds, "sds": {}, "averaged": {}}
+    return found | {"figures": figures or {}, "pictures": pictures or {}} | more
 
 
 def ran(spec: Spec) -> ViewedRun:

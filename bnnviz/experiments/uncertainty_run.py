@@ -11,8 +11,8 @@ from bnnviz.engine.evaluation.attack import attack
 from bnnviz.engine.evaluation.uncertainty import uncertainty
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments.figure_run import as_lists
-from bnnviz.experiments.predictive_run import ran
+from bnnviz.experiments.predictive_run import outcome, ran
+from bnnviz.files import to_json
 from bnnviz.specs.run import Spec
 
 _ATTACKED = 200  # rows
@@ -25,20 +25,20 @@ def result(spec: Spec, ood: str, base: float | None) -> dict[str, Any]:
     """Run a spec and return the results of its averaged prediction, and the arrays of its pictures."""
     run = ran(spec)
     if run.store.common(run.alive) < 1:
-        return _nothing(run)
+        return outcome(run, error=_message(run) or "There are no draws.")
     unit_base = math.e if base is None else base
     found = uncertainty(run, ood=_available(ood), rows=range(len(run.target.held_out()[1])), base=unit_base)
     attacked = _attacked(run, unit_base)
     figures = _figures(run, found["summary"], attacked)
     pictures = _pictures(run, found, attacked, ood, unit_base)
-    return {"error": _message(run), "figures": figures, "pictures": pictures, "seconds": run.seconds}
+    return outcome(run, figures, pictures, error=_message(run))
 
 
 def mixed(spec: Spec) -> dict[str, Any]:
     """Run a spec and return how well its chains mixed, and the arrays of its trace."""
     run = ran(spec)
     if run.store.common(run.alive) < 1:
-        return _nothing(run)
+        return outcome(run, error=_message(run) or "There are no draws.")
     summary, predicted = run.summary(), uncertainty(run)["summary"]
     functions = (predicted["function_ess"] or {}).get("median")
     figures = {
@@ -50,11 +50,7 @@ def mixed(spec: Spec) -> dict[str, Any]:
         "accuracy": predicted["accuracy"],
         "nll": predicted["nll"],
     }
-    return {"error": _message(run), "figures": figures, "pictures": _shown(run), "seconds": run.seconds}
-
-
-def _nothing(run: ViewedRun) -> dict[str, Any]:
-    return {"error": _message(run) or "There are no draws.", "figures": {}, "pictures": {}, "seconds": run.seconds}
+    return outcome(run, figures, _shown(run), error=_message(run))
 
 
 def _message(run: ViewedRun) -> str:
@@ -69,7 +65,7 @@ def _per_million(ess: float | None, run: ViewedRun) -> float | None:
 def _shown(run: ViewedRun) -> dict[str, dict[str, Any]]:
     """Return the parts of the last frame that are pictures."""
     parts, scene = run.frame(list(_SHOWN)), {"dim": run.target.dim, "names": list(run.target.names()[:2])}
-    return {name: as_lists(parts[name]) | {"scene": scene} for name in _SHOWN if parts.get(name)}
+    return {name: to_json(parts[name]) | {"scene": scene} for name in _SHOWN if parts.get(name)}
 
 
 def _available(ood: str) -> str | None:

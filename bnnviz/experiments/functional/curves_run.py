@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bnnviz.engine.evaluation.predictions import at_once
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.experiments.predictive_run import ran
+from bnnviz.experiments.predictive_run import outcome, ran
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
@@ -21,11 +21,10 @@ _LAST = 5  # points over which a final error is averaged
 def result(spec: Spec) -> dict[str, Any]:
     """Run a spec of one chain and return its final errors, and its curves."""
     run = ran(spec)
-    found: dict[str, Any] = {"error": run.error and str(run.error), "seconds": run.seconds, "sds": {}, "averaged": {}}
     if run.error is not None:
-        return found | {"figures": {}, "pictures": {}}
+        return outcome(run)
     curves = _curves(run)
-    return found | {"figures": figures(curves, run.target.data_set.classes), "pictures": {"curves": curves}}
+    return outcome(run, figures(curves, run.target.data_set.classes), {"curves": curves})
 
 
 def figures(curves: dict[str, list[float]], classes: int) -> dict[str, float]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnviz.experiments.experiment import Case, Experiment, Panel
+from bnnviz.files import to_json
 from bnnviz.specs.wells import WellsSpec
 
 _SEEDS = 5
@@ -31,13 +32,12 @@ class DoubleWellExperiment(Experiment):
         """Make both samplers' moves, and return their results with the arrays of the pictures."""
         from bnnviz.engine.drive import drive
         from bnnviz.engine.wells import Wells
-        from bnnviz.experiments.figure_run import as_lists
 
         run = Wells(spec)
         drive(run, _SLICE_S)
         scene = {key: run.scene()[key] for key in ("x", "truth", "first")}
         frame = run.frame([*_PICTURES])
-        pictures = {name: as_lists(frame[name] | ({"scene": scene} if name == "wells" else {})) for name in _PICTURES}
+        pictures = {name: to_json(frame[name] | ({"scene": scene} if name == "wells" else {})) for name in _PICTURES}
         return run.summary() | {"pictures": pictures}
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[Panel]:
