@@ -129,7 +129,7 @@ def _probabilities(followed: Names, run: Run, draws: np.ndarray, logs: Logs, fou
 
 
 def _errors2(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict | None:
-    mean = _resampled(run, draws, logs).means.mean(0)
+    mean = _resampled(run, draws, logs).law.means.mean(0).ravel()
     spread = diagnostics.error_spread((mean - observed_rows(run.target)) ** 2)
     return None if spread is None else spread._asdict()
 

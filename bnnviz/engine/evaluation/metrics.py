@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from bnnviz.engine.evaluation.predictions import at_once, averaged, observed_row
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
-from bnnviz.targets.likelihoods import Normal
 
 RESAMPLES = 100
 _RARE = 0.15  # fraction of the rows below which a class is rare
@@ -36,15 +34,11 @@ class NetworkDraws(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """Predictions of draws at rows.
+    """Predictions of draws at rows: probabilities (draws, rows, classes), or the law of an observation.
 
-    Classification has ``probabilities`` (draws, rows, classes); regression has the ``law`` of an observation, and its
-    ``means`` and ``sds`` (draws, rows) in original units, with several columns concatenated. A likelihood that is a
-    function has no predictions.
+    A likelihood that is a function has neither.
     """
 
-    means: np.ndarray | None = None
-    sds: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     law: ObservationLaw | None = None
 
@@ -60,8 +54,7 @@ def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predicti
         known = torch.cat([target.outputs(part, x) for part in pieces])
     if target.likelihood.task == "outputs":
         return Predictions()
-    law = ObservationLaw(target, theta, known)
-    return Predictions(*(part.reshape(len(theta), -1) for part in (law.means, law.sds)), law=law)
+    return Predictions(law=ObservationLaw(target, theta, known))
 
 
 def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
@@ -160,7 +153,8 @@ def measure(
     named = class_names(target)
     each = predict(target, theta[picked], None if known is None else known[picked])
     mean, nll = averaged(target, theta, weights, known)
-    found = _of_kind(target)(target, each, mean)
+    of_kind = {"classification": _classes, "outputs": _no_figures}.get(target.likelihood.task, _numbers)
+    found = of_kind(target, each, mean)
     found["averaged"]["nll"] = nll
     return {
         "rows": len(observed_rows(target)),
@@ -170,15 +164,6 @@ def measure(
         "class_names": named,
         **found,
     }
-
-
-def _of_kind(target: BNN) -> Callable[[BNN, Predictions, np.ndarray], dict[str, Any]]:
-    """Return the metrics function for a likelihood's kind."""
-    if target.likelihood.task == "classification":
-        return _classes
-    if target.likelihood.task == "outputs":
-        return _no_figures
-    return _numbers if isinstance(target.likelihood, Normal) else _observations
 
 
 def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> NetworkDraws:
@@ -258,25 +243,9 @@ def _positive(target: BNN) -> int:
 
 
 def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
-    observed = observed_rows(target)
-    single = [
-        diagnostics.number_metrics(one[None], sd[:1], observed) for one, sd in zip(each.means, each.sds, strict=True)
-    ]
-    for one in single:
-        # On the network's scale, as in the tables of the papers.
-        one.values["nll"] -= float(np.log(output_scale(target)))
-        for name in ("coverage_50", "coverage_90"):
-            del one.values[name]
-    together = diagnostics.number_metrics(each.means, each.sds[:, 0], observed)
-    mse = float(np.square(mean - observed).mean())
-    together.values.update(mse=mse, rmse=mse**0.5)
-    return _joined(single, together)
-
-
-def _observations(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
-    """Return the metrics of a likelihood of numbers other than homoscedastic normal."""
+    """Return the metrics of predicted numbers."""
     observed = observed_rows(target).reshape(each.law.means.shape[1:])
-    single = [figures(each.law.part(np.array([k])), observed, together=False) for k in range(len(each.means))]
+    single = [figures(each.law.part(np.array([k])), observed, together=False) for k in range(len(each.law.means))]
     together = figures(each.law, observed, together=True)
     mse = float(np.square(mean - observed.ravel()).mean())
     together.values.update(mse=mse, rmse=mse**0.5)

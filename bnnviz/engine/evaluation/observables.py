@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.diagnostics.predictive.metrics import Figures, crps_of_draws
+from bnnviz.diagnostics.predictive.metrics import Figures, crps_of_draws, number_metrics
 from bnnviz.targets import BNN
+from bnnviz.targets.likelihoods import Normal
 
 _HALVINGS, _DOUBLINGS = 60, 60
 _PRECISE = 1e-8  # of a probability
@@ -34,7 +35,7 @@ class ObservationLaw:
         unit = 1.0 if self._scale is None else self._scale.y_scale
         self.means = means if self._scale is None else self._scale.y_back(means)
         self.sds = np.sqrt(variances) * unit
-        self._unit, self.discrete = unit, self._likelihood.discrete
+        self.discrete, self.normal = self._likelihood.discrete, isinstance(self._likelihood, Normal)
 
     def _kept(self, y: np.ndarray) -> np.ndarray:
         return y if self._scale is None else self._scale.y(y)
@@ -130,7 +131,9 @@ def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figure
 
 
 def _crps(law: ObservationLaw, observed: np.ndarray) -> float:
-    """Return the CRPS of the mixture, from equally many observations of each draw's law."""
+    """Return the CRPS of the mixture, in closed form or estimated from equally many observations per draw."""
+    if law.normal:
+        return number_metrics(law.means, law.sds[:, 0], observed).values["crps"]
     parts = len(law.means)
     # At least two of each, for a distance between them.
     each = max(2, min(_SCORED // parts, _MOST_SCORED // max(law.means.size, 1)))

@@ -55,7 +55,7 @@ class TestMetrics:
         if self._classes:
             figures = self._of_classes(found.probabilities, observed.astype(int))
         else:
-            figures = self._of_numbers(found.means, observed)
+            figures = self._of_numbers(found.law.means.reshape(len(found.law.means), -1), observed)
         for name, values in figures.items():
             known = [*self._lines.get(name, []), (iteration, float(values.mean()), float(values.std()))]
             self._lines[name] = known[-_REMEMBERED:]
