@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,10 +21,9 @@ from torch import Tensor, nn
 from bnnviz.data import DataSet
 from bnnviz.engine.evaluation.metrics import NetworkDraws, chosen, class_names
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES
-from bnnviz.engine.evaluation.script_laws import law_of
+from bnnviz.engine.evaluation.script_laws import NormalLaw, law_of
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
-from bnnviz.targets.likelihoods import Likelihood
 
 DRAWS = 50
 _HALVINGS, _DOUBLINGS = 50, 60
@@ -49,44 +49,17 @@ class _Members(nn.Module):
         return torch.stack(found)
 
 
-class _ObservationMoments(nn.Module):
-    """Mean and variance of an observation from outputs."""
-
-    def __init__(self, likelihood: Likelihood) -> None:
-        super().__init__()
-        self.likelihood = likelihood
-
-    def forward(self, f: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance (draws, rows, ...) at outputs (draws, rows, outputs)."""
-        return self.likelihood.mean(f), self.likelihood.variance(f)
-
-
-class _ClassProbabilities(nn.Module):
-    """Probability of each class from outputs."""
-
-    def __init__(self, likelihood: Likelihood) -> None:
-        super().__init__()
-        self.likelihood = likelihood
-
-    def forward(self, f: Tensor) -> Tensor:
-        """Return probabilities (draws, rows, classes) at outputs (draws, rows, outputs)."""
-        found = self.likelihood.mean(f)
-        return found if found.ndim == 3 else torch.stack([1 - found, found], -1)
-
-
-class _NoLaw(nn.Module):
-    """A law without a distribution function in torch."""
-
-    def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        """Return nan for the probability of at most y."""
-        return torch.full_like(mean, float("nan"))
-
-
 class _LawOfNumbers(nn.Module):
     """The law of a number: an equal mixture over draws."""
 
     def __init__(
-        self, members: _Members, moments: nn.Module, law: nn.Module, discrete: bool, y_mean: float, y_scale: float
+        self,
+        members: _Members,
+        moments: torch.jit.ScriptFunction,
+        law: nn.Module,
+        discrete: bool,
+        y_mean: float,
+        y_scale: float,
     ) -> None:
         super().__init__()
         self.members, self.moments, self.law = members, moments, law
@@ -139,7 +112,7 @@ class _LawOfNumbers(nn.Module):
 class _LawOfClasses(nn.Module):
     """The law of a class: the mean of the draws' probabilities."""
 
-    def __init__(self, members: _Members, probabilities: nn.Module) -> None:
+    def __init__(self, members: _Members, probabilities: torch.jit.ScriptFunction) -> None:
         super().__init__()
         self.members, self.probabilities = members, probabilities
 
@@ -213,9 +186,15 @@ def _program(target: BNN, theta: Tensor, members: _Members, y_mean: float, y_sca
     rows = target.fed(target.x[:3], torch.float64).cpu()
     f = torch.stack([member(rows) for member in members.members]).detach()
     if likelihood.task == "classification":
-        return _LawOfClasses(members, _traced_likelihood(_ClassProbabilities(likelihood), f)), False
-    moments, law = _traced_likelihood(_ObservationMoments(likelihood), f), law_of(likelihood)
-    found = _LawOfNumbers(members, moments, law or _NoLaw(), likelihood.discrete, y_mean, y_scale)
+
+        def probabilities(f: Tensor) -> Tensor:
+            found = likelihood.mean(f)
+            return found if found.ndim == 3 else torch.stack([1 - found, found], -1)
+
+        return _LawOfClasses(members, _traced_likelihood(probabilities, f)), False
+    moments, law = _traced_likelihood(lambda f: (likelihood.mean(f), likelihood.variance(f)), f), law_of(likelihood)
+    # A program without quantiles does not use its law.
+    found = _LawOfNumbers(members, moments, law or NormalLaw(), likelihood.discrete, y_mean, y_scale)
     return found, law is not None
 
 
@@ -228,8 +207,8 @@ def _traced(target: BNN, draw: Tensor) -> torch.jit.ScriptModule:
     return _trace(module.eval().requires_grad_(False), rows, "The network")
 
 
-def _traced_likelihood(says: nn.Module, f: Tensor) -> torch.jit.ScriptModule:
-    """Return a likelihood's module, traced on outputs (draws, rows, outputs)."""
+def _traced_likelihood(says: Callable[[Tensor], Any], f: Tensor) -> torch.jit.ScriptFunction:
+    """Return a function of a likelihood, traced on outputs (draws, rows, outputs)."""
     traced = _trace(says, f[:, :2], "The likelihood")
     with torch.no_grad():
         pairs = [(says(some), traced(some)) for some in (f, f[:, :1])]
@@ -244,7 +223,7 @@ def _traced_likelihood(says: nn.Module, f: Tensor) -> torch.jit.ScriptModule:
     return traced
 
 
-def _trace(module: nn.Module, example: Tensor, what: str) -> torch.jit.ScriptModule:
+def _trace(module: Callable[[Tensor], Any], example: Tensor, what: str) -> Any:
     try:
         with torch.no_grad():
             return torch.jit.trace(module, example, check_trace=False)

@@ -24,6 +24,7 @@ from bnnviz.targets.likelihoods import (
     Heteroscedastic,
     IndependentNormals,
     Likelihood,
+    LogNormal,
     MultivariateNormal,
     NegativeBinomial,
     Normal,
@@ -62,10 +63,19 @@ def betainc(a: Tensor, b: Tensor, x: Tensor, rest: Tensor) -> Tensor:
     return torch.where(turned, 1 - found, found)
 
 
-class _NormalLaw(nn.Module):
+class NormalLaw(nn.Module):
+    """The normal law."""
+
     def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
         """Return the probability of at most y (rows, ...), shaped like mean and sd (draws, rows, ...)."""
         return torch.special.ndtr((y - mean) / sd)
+
+
+class _LogNormalLaw(nn.Module):
+    def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
+        """Return the probability of at most y."""
+        square = torch.log1p((sd / mean).square())  # the variance of log y
+        return torch.special.ndtr((y.clamp_min(1e-300).log() - mean.log() + 0.5 * square) / square.sqrt())
 
 
 class _StudentLaw(nn.Module):
@@ -117,11 +127,13 @@ def law_of(likelihood: Likelihood) -> nn.Module | None:
         return _StudentLaw(likelihood.df, _ratio(likelihood))
     if isinstance(likelihood, GeneralizedGaussian):
         return _GeneralizedLaw(likelihood.power, _ratio(likelihood))
+    if isinstance(likelihood, LogNormal):
+        return _LogNormalLaw()
     if isinstance(likelihood, NegativeBinomial):
         return _NegativeBinomialLaw(likelihood.log_concentration(torch.zeros(1, 1, 1, dtype=torch.float64)).exp())
     if isinstance(likelihood, Poisson):
         return _PoissonLaw()
-    return _NormalLaw() if isinstance(likelihood, _NORMAL) else None
+    return NormalLaw() if isinstance(likelihood, _NORMAL) else None
 
 
 def _ratio(likelihood: StudentT | GeneralizedGaussian) -> float:

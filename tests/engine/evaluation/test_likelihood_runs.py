@@ -46,6 +46,7 @@ KINDS = {
     "student_t": (1, REAL, {"likelihood": "student_t", "noise_sd": 1.0, "noise": "learned"}),
     "generalized_gaussian": (1, REAL, {"likelihood": "generalized_gaussian", "noise_sd": 1.0, "noise": "learned"}),
     "heteroscedastic": (2, REAL, {"likelihood": "heteroscedastic"}),
+    "log_normal": (1, np.exp(REAL), {"likelihood": "log_normal", "noise_sd": 1.0, "noise": "learned"}),
     "poisson": (1, COUNTS, {"likelihood": "poisson"}),
     "negative_binomial": (1, COUNTS, {"likelihood": "negative_binomial"}),
     "ordinal": (1, CLASSES, {"likelihood": "ordinal"}),
