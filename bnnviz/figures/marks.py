@@ -360,12 +360,17 @@ def extent(*arrays: Any) -> tuple[float, float] | None:
     return (float(values.min()), float(values.max())) if values.size else None
 
 
-def padded(ends: tuple[float, float] | None, share: float = 0.06, least: float = 1e-9) -> tuple[float, float] | None:
-    """Return ends with room beyond both."""
+def padded(
+    ends: tuple[float, float] | None, share: float = 0.06, least: float | None = None
+) -> tuple[float, float] | None:
+    """Return ends with room beyond both; equal ends get half of their size, so that ticks can be told apart."""
     if ends is None:
         return None
-    room = max(share * (ends[1] - ends[0]), least)
-    return ends[0] - room, ends[1] + room
+    low, high = ends
+    if least is None:
+        least = 0.0 if high > low else 0.5 * abs(low) or 0.5
+    room = max(share * (high - low), least)
+    return low - room, high + room
 
 
 def log_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
