@@ -106,15 +106,7 @@ def network_draws(source: Any) -> Any:
 def class_predictions(
     source: Any, observed: Any = None, classes: Sequence[str] | None = None, name: str | None = None
 ) -> ClassPredictions:
-    """Return the predicted class probabilities of test rows.
-
-    Parameters
-    ----------
-    source : Run, Recording, path, ndarray or ClassPredictions
-        A run of a network with classes; or probabilities (rows, classes) or (draws, rows, classes).
-    observed : array_like, shape (rows,), optional
-        Class numbers, if probabilities are given.
-    """
+    """Return the predicted class probabilities of test rows."""
     if isinstance(source, ClassPredictions):
         return source
     if is_array(source) or isinstance(source, list):
@@ -177,13 +169,7 @@ class NumberTransforms(NamedTuple):
 
 
 def number_transforms(source: Any) -> list[NumberTransforms] | None:
-    """Return the probability integral transforms of each of several sources; None where one predicts classes.
-
-    Parameters
-    ----------
-    source : Run, Recording, path, array, list or dict
-        A run of a network that predicts numbers, or transforms (rows,), or several of these.
-    """
+    """Return the probability integral transforms of each of several sources; None where one predicts classes."""
     from bnnviz.engine.evaluation.transforms import transforms
 
     found = []

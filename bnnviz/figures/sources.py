@@ -28,17 +28,7 @@ _TREES = (".nc", ".netcdf", ".zarr")
 
 @dataclass(frozen=True)
 class SourceDraws:
-    """Draws of chains with the names of their variables.
-
-    Parameters
-    ----------
-    values : dict of str to ndarray, shape (chains, draws)
-        Each variable, a number a draw.
-    log_weights : ndarray or None, shape (chains, draws)
-        Logarithms of the draws' weights; None where they count the same.
-    diverging : ndarray of bool or None, shape (chains, draws)
-        Which draws a divergent move led to; None where that is not known.
-    """
+    """Draws of chains by variable; each array is (chains, draws)."""
 
     name: str
     values: dict[str, np.ndarray] = field(repr=False)

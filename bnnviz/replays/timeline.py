@@ -86,13 +86,7 @@ class Kept(NamedTuple):
 
 
 class ReplayTimeline:
-    """Feed replay frames to their figures, and record the changes.
-
-    Attributes
-    ----------
-    legends : dict of (Series, Series)
-        The light and the dark legend of each view by name.
-    """
+    """Feed replay frames to their figures, and record the changes."""
 
     def __init__(self, replay_frames: ReplayFrames) -> None:
         self.replay_frames = replay_frames

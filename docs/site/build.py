@@ -19,13 +19,7 @@ _SITE = Path(__file__).parent
 
 
 def stage(folder: Path) -> None:
-    """Make a folder of all that Sphinx reads: texts, pages that are generated, pictures and lessons.
-
-    Parameters
-    ----------
-    folder : Path
-        The output folder, which is emptied first.
-    """
+    """Make a folder of all that Sphinx reads: texts, pages that are generated, pictures and lessons."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(_SITE / "static", folder / "_static")
     (folder / "reference").mkdir()
@@ -37,18 +31,7 @@ def stage(folder: Path) -> None:
 
 
 def build(out: Path) -> int:
-    """Build the pages; every warning is an error.
-
-    Parameters
-    ----------
-    out : Path
-        The folder: ``source`` in it is staged, ``html`` has the pages.
-
-    Returns
-    -------
-    int
-        0, or what Sphinx ended with.
-    """
+    """Build the pages; every warning is an error."""
     from sphinx.cmd.build import build_main
 
     stage(out / "source")

@@ -44,13 +44,7 @@ The output of `bnnviz COMMAND --help`; [the command line](../manual/command_line
 
 
 def write(folder: Path) -> None:
-    """Write these pages.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of staged pages.
-    """
+    """Write these pages."""
     listed = catalogue.load()
     pages = {
         "samplers": _samplers(listed["samplers"]),
@@ -65,13 +59,7 @@ def write(folder: Path) -> None:
 
 
 def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """Return a table in Markdown; none without rows.
-
-    Parameters
-    ----------
-    heads : tuple of str
-    rows : list of tuple of str
-    """
+    """Return a table in Markdown; none without rows."""
     lines = [heads, tuple("---" for _ in heads), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) if rows else ""
 

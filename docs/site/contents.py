@@ -60,15 +60,7 @@ BELOW: dict[str, list[str]] = {
 
 
 def toctree(entries: list[str], folder: Path) -> str:
-    """Return the directive that lists pages; of those without an asterisk the ones that a folder has.
-
-    Parameters
-    ----------
-    entries : list of str
-        Names of pages, each alone or as ``text <name>``.
-    folder : Path
-        The folder of staged pages.
-    """
+    """Return the directive that lists pages; of those without an asterisk the ones that a folder has."""
     kept = [entry for entry in entries if _is_staged(entry, folder)]
     lines = "\n".join(entry.replace("<", "</") if "<" in entry else f"/{entry}" for entry in kept)
     return f"\n\n```{{toctree}}\n:hidden:\n:glob:\n\n{lines}\n```\n"

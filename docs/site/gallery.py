@@ -27,13 +27,7 @@ _DPI = 120
 
 
 def write(folder: Path) -> None:
-    """Draw all figures, and write a page for each and the gallery.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of staged pages.
-    """
+    """Draw all figures, and write a page for each and the gallery."""
     pictures = folder / "_static" / "gallery"
     for place in (pictures, folder / "gallery"):
         place.mkdir(parents=True, exist_ok=True)
@@ -45,15 +39,7 @@ def write(folder: Path) -> None:
 
 
 def draw(name: str, pictures: Path) -> bool:
-    """Run a figure's example, write its last figure, light and dark, and return whether there is one.
-
-    Parameters
-    ----------
-    name : str
-        Name of a function of `bnnviz.plots`.
-    pictures : Path
-        The folder of the pictures.
-    """
+    """Run a figure's example, write its last figure, light and dark, and return whether there is one."""
     examples = doctest.DocTestParser().get_examples(inspect.getdoc(getattr(plots, name)))
     *lines, last = (example.source for example in examples if doctest.SKIP not in example.options)
     names: dict[str, Any] = {}

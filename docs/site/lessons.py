@@ -13,13 +13,7 @@ _OWN = re.compile(r"\[([^\]]*)\]\(<?(?:term|claim):[^)]*\)")  # links that only 
 
 
 def write(folder: Path) -> None:
-    """Write the pages into the folder of concepts.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of staged pages.
-    """
+    """Write the pages into the folder of concepts."""
     place = folder / "concepts"
     place.mkdir(parents=True, exist_ok=True)
     for lesson in content.load().values():

@@ -118,13 +118,7 @@ def name_as_public() -> None:
 
 
 def write(folder: Path) -> None:
-    """Write the pages of all entries but those of the gallery.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of staged pages.
-    """
+    """Write the pages of all entries but those of the gallery."""
     found = entries()
     pages: dict[str, list[Entry]] = {}
     for entry in found:

@@ -21,13 +21,7 @@ _COPIED = (".png", ".svg", ".json", ".csv")
 
 
 def page_of(path: Path) -> str | None:
-    """Return the staged name of a document of the repository, or None if it has no page.
-
-    Parameters
-    ----------
-    path : Path
-        From the root of the repository.
-    """
+    """Return the staged name of a document of the repository, or None if it has no page."""
     name = path.as_posix()
     if name in ROOT_PAGES:
         return ROOT_PAGES[name]
@@ -40,16 +34,7 @@ def page_of(path: Path) -> str | None:
 
 
 def stage(folder: Path) -> None:
-    """Copy all documents into a folder, and list the pages below each.
-
-    A picture ``NAME-light.png`` is shown on light
-    pages; on dark ones ``NAME-dark.png`` is, which must be next to it.
-
-    Parameters
-    ----------
-    folder : Path
-        The output folder, which already contains the generated files.
-    """
+    """Copy all documents into a folder, and list the pages below each."""
     for path in documents():
         page = page_of(path)
         place = folder / page
@@ -73,28 +58,14 @@ def documents() -> list[Path]:
 
 
 def relinked(text: str, path: Path) -> str:
-    """Return a document's text with links for its staged location.
-
-    Parameters
-    ----------
-    text : str
-        In Markdown.
-    path : Path
-        Path of the document from the root of the repository.
-    """
+    """Return a document's text with links for its staged location."""
     parts = _FENCE.split(text)
     parts[::2] = [_LINK.sub(lambda found: _link(found, path), part) for part in parts[::2]]
     return "".join(parts)
 
 
 def of_both_themes(text: str) -> str:
-    """Return a document's text with both pictures in place of a light one that is a separate paragraph.
-
-    Parameters
-    ----------
-    text : str
-        In Markdown.
-    """
+    """Return a document's text with both pictures in place of a light one that is a separate paragraph."""
     return _PICTURE.sub(lambda found: "\n".join(_picture(found, theme) for theme in ("light", "dark")), text)
 
 

@@ -127,13 +127,7 @@ class Transport(PageComponent):
             self._speed.value = float(text)
 
     def perform(self, actions: Iterable[tuple[str, Any]], change: Callable[[dict[str, Any]], None]) -> None:
-        """Apply the actions of a scene, or of a step of a lesson, to the run.
-
-        Parameters
-        ----------
-        actions : iterable of (str, Any)
-            As `bnnviz_app.components.guidance.scenes` names them, each with its value.
-        """
+        """Apply the actions of a scene, or of a step of a lesson, to the run."""
         for kind, value in actions:
             if kind in ("play", "pause"):
                 if self._session.playing != (kind == "play"):

@@ -13,13 +13,7 @@ _FAR = (
 
 
 def answer_html(part: dict[str, Any], target: str, span: tuple[float, float]) -> str:
-    """Return the part ``row`` of a frame as HTML.
-
-    Parameters
-    ----------
-    span : (float, float)
-        The range of the target over the rows of the table, which the bar shows.
-    """
+    """Return the part ``row`` of a frame as HTML."""
     said = _of_classes(part, target) if part["probabilities"] is not None else _of_numbers(part, target, span)
     far = f"<p class='far'>{_FAR}</p>" if part["far"] else "<p>Near the training data.</p>"
     note = f"<p class='quiet'>{html.escape(part['note'])}</p>" if part["note"] else ""

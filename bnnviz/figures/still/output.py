@@ -135,14 +135,7 @@ def _is_dark(drawn: Any) -> bool:
 
 
 def rendered(figure: Any, scale: float = 1.0) -> Any:
-    """Return a figure as a Bokeh model for another page, without a document and independent of themes.
-
-    Parameters
-    ----------
-    figure : HoloViews object
-    scale : float, default 1
-        Scale of the type.
-    """
+    """Return a figure as a Bokeh model for another page, without a document and independent of themes."""
     if "bokeh" not in style.loaded():
         raise BnnvizError("This figure was not styled for a page; call bnnviz.plots.use('bokeh') first.", "figure")
     if scale != 1.0:
