@@ -59,10 +59,10 @@ _NAMES = {
     ),
 }
 #: Classes whose public names are shorter.
-_RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race", "PublicRecording": "Recording"}
+RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race", "PublicRecording": "Recording"}
 #: The packages with further public names.
 _PACKAGES = ("data", "diagnostics", "models", "plots", "samplers", "sklearn", "targets")
-_HOMES = {_RENAMED.get(name, name): (module, name) for module, names in _NAMES.items() for name in names}
+_HOMES = {RENAMED.get(name, name): (module, name) for module, names in _NAMES.items() for name in names}
 
 __all__ = ["__version__"] + list(_HOMES)
 

@@ -9,8 +9,8 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-#: Names of classes that are public by another one.
-_RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race", "PublicRecording": "Recording"}
+from bnnviz import RENAMED
+
 #: Python's representation of a figure, which its picture replaces.
 _PRINTED = (":Overlay", ":Layout", ":Image")
 
@@ -21,7 +21,7 @@ def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: node
         return None
     domain = env.get_domain("py")
     last = str(node["reftarget"]).rpartition(".")[2]
-    last = _RENAMED.get(last, last)
+    last = RENAMED.get(last, last)
     found = [name for name in domain.objects if name.rpartition(".")[2] == last]
     whole = [name for name in found if name == node["reftarget"]]
     (name,) = whole or (found if len(found) == 1 else [None])
