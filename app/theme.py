@@ -39,7 +39,6 @@ TIGHT = {
         "lineHeight": "1.2 !important",
     }
 }
-_STRIP = {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
 #: For a widget over the stage: what explains it covers no other control.
 EXPLAINED_ABOVE = {"components": {"MuiTooltip": {"defaultProps": {"slotProps": {"popper": {"placement": "top"}}}}}}
 _COMPONENTS = {

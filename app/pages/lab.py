@@ -411,7 +411,7 @@ class LabPage(RunPage):
         if part != "path":
             return {}
         below = [self.plane.coordinates, self.plane.note]
-        return {"tools": [self.plane.kind, self.follow], "below": below, "low_note": True, "whole_note": False}
+        return {"tools": [self.plane.kind, self.follow], "below": below}
 
     def _draw(self, rows: list[list[float]]) -> None:
         """Continue the run with other data points."""

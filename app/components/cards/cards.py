@@ -51,41 +51,18 @@ class Card(PageComponent):
         place: str = "",
         legend: bool = True,
         beside: Sequence[Any] = (),
-        low_note: bool = False,
-        whole_note: bool = True,
     ) -> None:
         self.view, self._has_legend = view, legend
         self._title = title_pane((6, 0, 0, 14))
-        self._note = Text(
-            "",
-            margin=(-3 if low_note else 6, 0, 0, 0),
-            sizing_mode="stretch_width",
-            stylesheets=[
-                _STYLES["note"],
-                *([_STYLES["whole_note"]] if whole_note else []),
-                *([_STYLES["low_note"]] if low_note else []),
-                SHEETS["large_card"],
-            ],
-        )
-        self._legend = Text(
-            margin=(0, 14, 2, 14),
-            height=None,
-            sizing_mode=None if low_note else "stretch_width",
-            stylesheets=[_STYLES["legend"], SHEETS["large_card"]],
-        )
-        note = pn.Spacer(sizing_mode="stretch_width", height=1) if low_note else self._note
-        head = pn.Row(self._title, *turns, note, *tools, sizing_mode="stretch_width", margin=0, height=30)
-        legend_line = (
-            pn.Row(
-                self._legend, self._note, sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["legend_line"]]
-            )
-            if low_note
-            else self._legend
-        )
+        look = {"sizing_mode": "stretch_width"}
+        self._note = Text("", margin=(6, 0, 0, 0), stylesheets=[_STYLES["note"], SHEETS["large_card"]], **look)
+        sheets = [_STYLES["legend"], SHEETS["large_card"]]
+        self._legend = Text(margin=(0, 14, 2, 14), height=None, stylesheets=sheets, **look)
+        head = pn.Row(self._title, *turns, self._note, *tools, margin=0, height=30, **look)
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
         if beside:
             body = pn.Row(*beside, body, sizing_mode="stretch_both", margin=0)
-        self.root = surface(head, *below, legend_line, body, area=place or view.needs[0])
+        self.root = surface(head, *below, self._legend, body, area=place or view.needs[0])
         self.root.css_classes = [*self.root.css_classes, "figure-card"]
         self.needs = frozenset(view.needs)
         self.head()
