@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from bnnviz.errors import BnnvizError
+from bnnviz.numerals import count
 from bnnviz.specs.wells import WellsSpec
 from bnnviz_app.components.controls.controls import Controls
 from bnnviz_app.components.controls.sidebar import column, section
-from bnnviz_app.components.run.transport import Cell, StepTransport, count
+from bnnviz_app.components.run.transport import Cell, StepTransport
 from bnnviz_app.pages.base import RunPage, open_run_page
 
 _TITLES = {

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import panel_material_ui as pmui
 
 from bnnviz.figures.live.view import View
+from bnnviz.numerals import count
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.pickers import PlanePicker
 from bnnviz_app.components.controls.sidebar import Sidebar
-from bnnviz_app.components.run.transport import Cell, StepTransport, count
+from bnnviz_app.components.run.transport import Cell, StepTransport
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
 
 _POPULATION = "population"  # the part that samplers with a population emit

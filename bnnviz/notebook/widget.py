@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import logging
-import math
 import threading
 import weakref
 from collections.abc import Iterable
@@ -29,6 +28,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.figures.listing import BY_NAME, figures_for, of_runs
 from bnnviz.figures.live.view import View
 from bnnviz.figures.palette import DARK, LIGHT, Palette
+from bnnviz.numerals import count
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 MOST_SIGHTS = 8
@@ -256,17 +256,13 @@ def _cells(status: dict[str, Any]) -> list[list[str]]:
     phase = status["phase"]
     if not status["playing"] and phase not in ("done", "failed"):
         phase += ", stopped" if status["ended"] else ", paused"
-    cells = [[html.escape(status["device"]), ""], [phase, ""], [_count(status["step"]), "steps"]]
+    cells = [[html.escape(status["device"]), ""], [phase, ""], [count(status["step"]), "steps"]]
     if "budget" in status:
         spent = max(lane["spent"] for lane in status["lanes"])
-        return [*cells, [f"{_count(spent)} of {_count(status['budget'])}", "gradients each"]]
+        return [*cells, [f"{count(spent)} of {count(status['budget'])}", "gradients each"]]
     return [
         *cells,
-        [f"{_count(status['draws'])} × {status['chains']}", "draws"],
-        [_count(status["ess"]), "ESS"],
-        [_count(status["events_per_s"]), "events/s"],
+        [f"{count(status['draws'])} × {status['chains']}", "draws"],
+        [count(status["ess"]), "ESS"],
+        [count(status["events_per_s"]), "events/s"],
     ]
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if math.isfinite(value) else "–"

@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import html
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -26,6 +25,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.figures.live.view import LOW, View
 from bnnviz.figures.palette import DARK, FONT, KINDS, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
 from bnnviz.figures.places import ORDER, grid, shared_out, titles
+from bnnviz.numerals import count
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
@@ -181,16 +181,12 @@ def _cells(status: dict[str, Any], moves: str) -> list[list[str]]:
     return [
         [str(status["device"]), ""],
         [str(status["phase"]), ""],
-        [_count(status["step"]), "steps"],
-        [_count(status["events"]), moves],
-        [_count(status["gradients"]), "gradients"],
-        [f"{_count(status['draws'])} × {status['chains']}", "draws"],
-        [_count(status["ess"]), "ESS"],
+        [count(status["step"]), "steps"],
+        [count(status["events"]), moves],
+        [count(status["gradients"]), "gradients"],
+        [f"{count(status['draws'])} × {status['chains']}", "draws"],
+        [count(status["ess"]), "ESS"],
     ]
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if math.isfinite(value) else "–"
 
 
 def _marks(replay_frames: ReplayFrames) -> list[dict[str, Any]]:

@@ -12,8 +12,9 @@ import panel_material_ui as pmui
 from bnnviz.figures.base import Figure
 from bnnviz.figures.lanes import of_lane
 from bnnviz.figures.live.view import View
+from bnnviz.numerals import count
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.components.run.transport import Cell, StepTransport, count, rate
+from bnnviz_app.components.run.transport import Cell, StepTransport, rate
 from bnnviz_app.components.widgets import Text, set_changed
 from bnnviz_app.session import Session
 from bnnviz_app.theme import lane_colour, styles

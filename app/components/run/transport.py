@@ -11,6 +11,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.figures.live.view import View
+from bnnviz.numerals import count
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.session import Session
@@ -244,11 +245,6 @@ class StepTransport(Transport):
 
 def _shared(others: int) -> str:
     return f"shared with {others} other run{'s' if others > 1 else ''}"
-
-
-def count(value: float) -> str:
-    """Write a count; an unknown one is a dash."""
-    return "–" if not math.isfinite(value) else f"{value:,.0f}"
 
 
 def rate(status: dict[str, Any], name: str) -> str:
