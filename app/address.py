@@ -12,7 +12,7 @@ from panel.custom import JSComponent
 from bnnviz.specs import url
 from bnnviz_app.components.widgets import script
 
-CARRIED = ("theme",)  # flags that stay in the address and in the links to other pages
+CARRIED = ("projector", "theme")  # flags that stay in the address and in the links to other pages
 
 
 class Address(JSComponent):

@@ -132,7 +132,7 @@ def test_the_band_follows_a_dragged_point(draw: Callable[..., Drawing]) -> None:
     before = lab.mean_at(0.0)
     lab.drag("prediction", (0.0, 0.0), (0.0, 0.25))
     until(lambda: abs(lab.mean_at(0.0) - before) > 0.05, 60, "the band did not move")
-    until(lambda: lab.number("draws") > 15, 60, "the run did not go on")
+    until(lambda: lab.number("draws") > 15, 120, "the run did not go on")
 
 
 def test_a_reloaded_address_has_the_points(draw: Callable[..., Drawing]) -> None:
