@@ -64,6 +64,8 @@ _OF_PAGE = (
     "Stop recording",
     "Fork",
     "Keys",
+    "Projector mode",
+    "Leave projector mode",
     "Light or dark",
     "Your data (CSV)",
 )
