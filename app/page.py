@@ -84,7 +84,7 @@ def _offered() -> dict[str, PageEntry]:
 def _brand(entry: PageEntry) -> Text:
     """Return the name of the project and of the page."""
     look = {"margin": (0, 0, 0, 4), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["brand"]]}
-    return Text(f"<h1><b>bnnviz</b>{html.escape(entry.title)}</h1>", align="center", **look)
+    return Text(f"<h1><b>bnnviz</b> {html.escape(entry.title)}</h1>", align="center", **look)
 
 
 def _purpose(entry: PageEntry) -> Text:

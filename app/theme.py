@@ -42,8 +42,8 @@ TIGHT = {
 #: For a widget over the stage: what explains it covers no other control.
 EXPLAINED_ABOVE = {"components": {"MuiTooltip": {"defaultProps": {"slotProps": {"popper": {"placement": "top"}}}}}}
 _COMPONENTS = {
-    # The level of a heading follows from its content, not from its size; the largest is the page's title.
-    "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "h1", "h5": "div", "subtitle1": "div"}}},
+    # The level of a heading follows from its content, not from its size.
+    "MuiTypography": {"defaultProps": {"variantMapping": {"h5": "div", "subtitle1": "div"}}},
     # In dark mode, elevated paper would be lighter than the surface that the views assume.
     "MuiPaper": {"styleOverrides": {"root": {"backgroundImage": "none"}}},
     "MuiLinearProgress": {"styleOverrides": {"root": {"display": "none"}}},

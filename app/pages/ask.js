@@ -11,7 +11,7 @@ const PHASES = {
 export function render({model}) {
   const present = make_present(act), form = make_form(model, act)
   const about = "Students see the question at the top of their pages and answer there. Answers are counted without names. You see the counts at once, students when you show them."
-  const head = make("div", {className: "about"}, make("h1", {textContent: "Ask the class"}), make("p", {textContent: about}))
+  const head = make("div", {className: "about"}, make("p", {textContent: about}))
   let timer = null
 
   async function look() {

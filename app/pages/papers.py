@@ -109,7 +109,7 @@ class PapersPage(TextPage):
             " that repeats its experiment."
         )
         wrong = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in unknown[:_SAID])
-        self._about.object = f"<h1>Papers</h1><p>{text}</p>{wrong}"
+        self._about.object = f"<p>{text}</p>{wrong}"
 
     def _close_all(self) -> None:
         for card in self.cards:
