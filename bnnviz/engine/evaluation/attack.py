@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz import diagnostics
 from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, given_draws
 from bnnviz.engine.evaluation.predictions import evenly
-from bnnviz.engine.evaluation.uncertainty import Predictive, class_rows, kept, pixel_scale, predictive, row_numbers
+from bnnviz.engine.evaluation.uncertainty import class_rows, kept, pixel_scale, predictive, row_numbers
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
@@ -140,7 +139,7 @@ def attack(
         predictive(given.target, roles.judges, space.moved(x, sign, size), roles.judge_weights, base) for size in steps
     ]
     observed, few = y.cpu().numpy().astype(int), slice(max(examples, 0))
-    figures = [_figures(each, observed, seed) for each in found]
+    figures = [each.accuracy(observed) | each.entropies(seed) for each in found]
     return {
         "eps": steps,
         **{name: [each[name] for each in figures] for name in figures[0]},
@@ -235,20 +234,3 @@ def _ascent(target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, y
             total += torch.autograd.grad(loss, at)[0]
         found.append(total)
     return torch.cat(found)
-
-
-def _figures(found: Predictive, observed: np.ndarray, seed: int) -> dict[str, float]:
-    """Return the metrics for one step size."""
-    right = found.probabilities.argmax(1) == observed
-    accuracy = diagnostics.share_interval(right.sum(), len(right))
-    entropy = diagnostics.mean_interval(found.entropy, seed=seed)
-    return {
-        "accuracy": float(right.mean()),
-        "accuracy_low": accuracy[0],
-        "accuracy_high": accuracy[1],
-        "entropy": float(found.entropy.mean()),
-        "entropy_low": entropy[0],
-        "entropy_high": entropy[1],
-        "expected": float(found.expected.mean()),
-        "mutual": float(found.mutual.mean()),
-    }

@@ -43,6 +43,18 @@ class Predictive(NamedTuple):
     expected: np.ndarray
     mutual: np.ndarray
 
+    def accuracy(self, observed: np.ndarray) -> dict[str, float]:
+        """Return the accuracy and its 95 % interval (Wilson) for observed classes (rows,)."""
+        right = self.probabilities.argmax(1) == observed
+        low, high = diagnostics.share_interval(right.sum(), len(right))
+        return {"accuracy": float(right.mean()), "accuracy_low": low, "accuracy_high": high}
+
+    def entropies(self, seed: int) -> dict[str, float]:
+        """Return the mean entropies over rows, with a bootstrap interval for that of the averaged prediction."""
+        low, high = diagnostics.mean_interval(self.entropy, seed=seed)
+        found = {name: float(getattr(self, name).mean()) for name in ("entropy", "expected", "mutual")}
+        return found | {"entropy_low": low, "entropy_high": high}
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the fields by their names in results."""
         return {
@@ -159,10 +171,11 @@ def uncertainty(
     inner = predictive(target, theta, x, weights, base, known)
     outer = None if outside is None else predictive(target, theta, outside, weights, base)
     reliability = diagnostics.reliability(inner.probabilities, observed, bins)
+    scores = diagnostics.class_metrics(inner.probabilities, observed).values
     ess, unknown = _function_ess(given, x)
     detected = None
     if outer is not None and diagnostics.has_learn():
-        detected = _detected(inner, outer, seed)
+        detected = diagnostics.detection(inner.entropy, outer.entropy, seed=seed)._asdict()
     elif outer is not None:
         unknown["detection"] = f"It needs a ROC curve: {optional.install('sklearn')}."
     summary = {
@@ -171,11 +184,12 @@ def uncertainty(
         "chains": given.chains,
         "base": base,
         "class_names": class_names(target),
-        **_scored(inner.probabilities, observed, target),
+        **inner.accuracy(observed),
+        **{name: scores[name] for name in ("nll", "brier")},
         "ece": reliability.ece,
         "bins": bins,
-        "test": _summed(inner, seed),
-        "ood": None if outer is None else _summed(outer, seed),
+        "test": {"rows": len(x), **inner.entropies(seed)},
+        "ood": None if outer is None else {"rows": len(outside), **outer.entropies(seed)},
         "detection": detected,
         "function_ess": ess,
         "unknown": unknown,
@@ -245,28 +259,6 @@ def scaled_pixels(x: np.ndarray, data_set: Any) -> np.ndarray:
     """Return bytes (rows, channels, height, width) on the network's scale."""
     mean, sd = pixel_scale(data_set)
     return (x / np.float32(_BYTE) - mean) / sd
-
-
-def _summed(found: Predictive, seed: int) -> dict[str, Any]:
-    low, high = diagnostics.mean_interval(found.entropy, seed=seed)
-    return {
-        "rows": len(found.entropy),
-        "entropy": float(found.entropy.mean()),
-        "entropy_low": low,
-        "entropy_high": high,
-        "expected": float(found.expected.mean()),
-        "mutual": float(found.mutual.mean()),
-    }
-
-
-def _detected(inner: Predictive, outer: Predictive, seed: int) -> dict[str, float]:
-    return diagnostics.detection(inner.entropy, outer.entropy, seed=seed)._asdict()
-
-
-def _scored(probabilities: np.ndarray, observed: np.ndarray, target: BNN) -> dict[str, Any]:
-    figures = diagnostics.class_metrics(probabilities, observed).values
-    low, high = diagnostics.share_interval((probabilities.argmax(1) == observed).sum(), len(observed))
-    return {name: figures[name] for name in ("accuracy", "nll", "brier")} | {"accuracy_low": low, "accuracy_high": high}
 
 
 def _function_ess(given: NetworkDraws, x: Tensor) -> tuple[dict[str, Any] | None, dict[str, str]]:
