@@ -39,6 +39,8 @@ class Likelihood:
         Whether the derivatives by the outputs are implemented.
     discrete : bool
         Whether observations are integers.
+    row_information : float or None
+        Expected curvature of a row by each parameter, if it is a known number.
     takes_logits : str
         Meaning of outputs that must cover all real numbers, such as "logits"; empty if they need not.
 
@@ -60,6 +62,7 @@ class Likelihood:
     parameters: Sequence[str] = ()
     by_hand = False
     discrete = False
+    row_information: float | None = None
     takes_logits = ""
 
     @property
@@ -157,9 +160,12 @@ class Likelihood:
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
         """Return the curvature (parameters,) by the parameters at one state: the sum of squared per-row derivatives.
 
-        Outputs are (1, rows, outputs), the parameters (1, parameters).
+        It is the expected curvature where that is known. Outputs are (1, rows, outputs), the parameters (1,
+        parameters).
         """
         rows = f.shape[1]
+        if self.row_information is not None:
+            return raw.new_full(raw.shape[1:], self.row_information * rows)
         each = raw.expand(rows, -1)
         return self.derivatives(f[0][:, None], y[:, None], each)[2].square().sum(0)
 

@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets.likelihoods.base import Likelihood, class_numbers, numbers, special
-from bnnviz.targets.likelihoods.normal import IndependentNormals
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, class_numbers
+from bnnviz.targets.likelihoods.normal import IndependentNormals, RealNumbers
 
 
-class Normal(Likelihood):
+class Normal(RealNumbers):
     """y ~ N(f, sd^2).
 
     Parameters
@@ -42,13 +41,13 @@ class Normal(Likelihood):
     """
 
     name = "gaussian"
-    task = "regression"
     by_hand = True
+    row_information = 2.0  # by the log sd
 
     def __init__(self, sd: float, learned: bool = False) -> None:
         if not sd > 0:
             raise BnnvizError(f"noise_sd = {sd:g} must be above 0.", "noise_sd")
-        self.sd = sd
+        self.sd, self._log_sd = sd, Constants([[math.log(sd)]])
         self.parameters = ("log noise",) if learned else ()
 
     def fitted(self, y: Tensor) -> Likelihood:
@@ -64,10 +63,6 @@ class Normal(Likelihood):
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
         """Return the noise's sd, if it is learned."""
         return {"noise_sd": self.sd * raw[:, 0].exp()} if self.parameters else {}
-
-    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the expected curvature by the log sd: 2 for each row."""
-        return raw.new_full(raw.shape[1:], 2.0 * f.shape[1])
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood, up to a constant."""
@@ -89,26 +84,6 @@ class Normal(Likelihood):
         """Return the log density of each observation."""
         return -0.5 * ((f[..., 0] - y) / self.sd).square() - math.log(self.sd * math.sqrt(2 * math.pi))
 
-    def mean(self, f: Tensor) -> Tensor:
-        """Return the expected observation."""
-        return f[..., 0]
-
-    def _sd(self, f: Tensor) -> Tensor:
-        """Return the sd of the noise, broadcastable to the outputs."""
-        return f.new_full((1, 1), self.sd)
-
-    def variance(self, f: Tensor) -> Tensor:
-        """Return the variance of the noise."""
-        return self._sd(f).square().expand_as(f[..., 0])
-
-    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of at most y."""
-        return special.ndtr((y - numbers(f[..., 0])) / numbers(self._sd(f)))
-
-    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
-        """Draw observations."""
-        return numbers(f[..., 0]) + numbers(self._sd(f)) * rng.standard_normal(f.shape[:-1])
-
 
 class NormalOfEach(Normal):
     """y ~ N(f, sd^2) with a separate sd for each chain.
@@ -118,10 +93,7 @@ class NormalOfEach(Normal):
 
     def __init__(self, log_sd: Tensor) -> None:
         self.log_sd, self.precision = log_sd, torch.exp(-2 * log_sd)
-
-    def _sd(self, f: Tensor) -> Tensor:
-        """Return the sd of each chain's noise."""
-        return self.log_sd.to(f).exp()[:, None]
+        self._log_sd = log_sd[:, None]
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood, up to a constant that depends only on the rows."""

@@ -29,7 +29,7 @@ from bnnviz.targets.likelihoods.base import Constants, Likelihood, numbers, spec
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 
 
-class _RealNumbers(Likelihood):
+class RealNumbers(Likelihood):
     """Observations that are a location plus a scale times a standard variable."""
 
     task = "regression"
@@ -54,15 +54,23 @@ class _RealNumbers(Likelihood):
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
         """Return the probability of at most y."""
-        return special.ndtr((y - numbers(self.mean(f))) / numbers(self._scale(f)))
+        return self._standard_cdf((y - numbers(self.mean(f))) / numbers(self._scale(f)))
 
     def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
         """Draw observations."""
         mean = numbers(self.mean(f))
-        return mean + numbers(self._scale(f)) * rng.standard_normal(mean.shape)
+        return mean + numbers(self._scale(f)) * self._standard(rng, mean.shape)
+
+    def _standard_cdf(self, z: np.ndarray) -> np.ndarray:
+        """Return the probability that the standard variable is at most z."""
+        return special.ndtr(z)
+
+    def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+        """Draw the standard variable."""
+        return rng.standard_normal(size)
 
 
-class IndependentNormals(_RealNumbers):
+class IndependentNormals(RealNumbers):
     """Each column of y is normal around an output, with a separate sd.
 
     Parameters
@@ -80,6 +88,7 @@ class IndependentNormals(_RealNumbers):
     """
 
     name = "gaussian"
+    row_information = 2.0  # by the log sd
 
     def __init__(self, sds: Sequence[float], learned: bool = False) -> None:
         self.sds, self.columns = _positive(sds, "noise_sd"), len(sds)
@@ -106,17 +115,13 @@ class IndependentNormals(_RealNumbers):
         """Return the precisions."""
         return torch.diag_embed(self._scale(f) ** -2)
 
-    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the expected curvature by the log sds: 2 for each row."""
-        return raw.new_full(raw.shape[1:], 2.0 * f.shape[1])
-
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each row."""
         log_sd = self._log_sd_like(f)
         return (-0.5 * ((y - f) * torch.exp(-log_sd)).square() - log_sd - _LOG_ROOT).sum(-1)
 
 
-class MultivariateNormal(_RealNumbers):
+class MultivariateNormal(RealNumbers):
     """Columns of y are jointly normal around the outputs, with any covariance L L'.
 
     Parameters
@@ -210,7 +215,7 @@ class MultivariateNormal(_RealNumbers):
         return numbers(f) + z @ np.swapaxes(numbers(self.factor(f)), -1, -2)
 
 
-class Heteroscedastic(_RealNumbers):
+class Heteroscedastic(RealNumbers):
     """y ~ N(f_1, exp(f_2)^2): the network outputs mean and log sd of the noise.
 
     Examples
@@ -238,7 +243,7 @@ class Heteroscedastic(_RealNumbers):
         return torch.diag_embed(torch.stack([torch.exp(-2 * f[..., 1]), torch.full_like(f[..., 1], 2.0)], -1))
 
 
-class _ScaleFamily(_RealNumbers):
+class _ScaleFamily(RealNumbers):
     """(y - f) / scale has a fixed law with a shape parameter."""
 
     def __init__(self, shape: float, scale: float, learned: bool) -> None:
@@ -257,15 +262,6 @@ class _ScaleFamily(_RealNumbers):
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
         """Return the scale, if it is learned."""
         return {"noise_scale": self.scale * raw[:, 0].exp()} if self.parameters else {}
-
-    def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
-        """Draw (y - f) / scale."""
-        raise NotImplementedError
-
-    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
-        """Draw observations."""
-        mean = numbers(self.mean(f))
-        return mean + numbers(self._scale(f)) * self._standard(rng, mean.shape)
 
 
 class StudentT(_ScaleFamily):
@@ -293,6 +289,7 @@ class StudentT(_ScaleFamily):
         if not self.df > 2:
             raise BnnvizError(f"df = {df:g} must be above 2, so that observations have a variance.", "df")
         super().__init__(self.df, scale, learned)
+        self.row_information = 2 * self.df / (self.df + 3)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""
@@ -305,17 +302,12 @@ class StudentT(_ScaleFamily):
         """Return the expected second derivative."""
         return ((self.df + 1) / (self.df + 3) * self._scale(f) ** -2)[..., None, None]
 
-    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the expected curvature by the log scale."""
-        return raw.new_full(raw.shape[1:], 2 * self.df / (self.df + 3) * f.shape[1])
-
     def variance(self, f: Tensor) -> Tensor:
         """Return the variance of an observation."""
         return self._scale(f).square() * (self.df / (self.df - 2))
 
-    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of at most y."""
-        return special.stdtr(self.df, (y - numbers(self.mean(f))) / numbers(self._scale(f)))
+    def _standard_cdf(self, z: np.ndarray) -> np.ndarray:
+        return special.stdtr(self.df, z)
 
     def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         return rng.standard_t(self.df, size)
@@ -340,6 +332,7 @@ class LogNormal(_ScaleFamily):
     """
 
     name = "log_normal"
+    row_information = 2.0
     takes_logits = "the logarithm of a median"
 
     def __init__(self, scale: float = 1.0, learned: bool = False) -> None:
@@ -361,10 +354,6 @@ class LogNormal(_ScaleFamily):
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the precision of log y."""
         return (self._spread(f) ** -2)[..., None, None]
-
-    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the expected curvature by the log scale."""
-        return raw.new_full(raw.shape[1:], 2.0 * f.shape[1])
 
     def _spread(self, f: Tensor) -> Tensor:
         return torch.exp(self._log_sd_like(f)).expand_as(f[..., 0])
@@ -414,6 +403,7 @@ class GeneralizedGaussian(_ScaleFamily):
         if self.power < 1:
             raise BnnvizError(f"power = {power:g} must be at least 1, so that the loss is convex.", "power")
         super().__init__(self.power, scale, learned)
+        self.row_information = self.power
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""
@@ -426,10 +416,6 @@ class GeneralizedGaussian(_ScaleFamily):
         """Return the expected second derivative."""
         return (self._moment(2 * self.power - 2) * self._scale(f) ** -2)[..., None, None]
 
-    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the expected curvature by the log scale."""
-        return raw.new_full(raw.shape[1:], self.power * f.shape[1])
-
     def variance(self, f: Tensor) -> Tensor:
         """Return the variance of an observation."""
         return self._scale(f).square() * self._moment(2.0)
@@ -439,9 +425,7 @@ class GeneralizedGaussian(_ScaleFamily):
         one = 1 / self.power
         return self.power ** (order * one) * math.exp(math.lgamma((order + 1) * one) - math.lgamma(one))
 
-    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of at most y."""
-        z = (y - numbers(self.mean(f))) / numbers(self._scale(f))
+    def _standard_cdf(self, z: np.ndarray) -> np.ndarray:
         return 0.5 + 0.5 * np.sign(z) * special.gammainc(1 / self.power, np.abs(z) ** self.power / self.power)
 
     def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
