@@ -196,12 +196,10 @@ def refreshments(lab: Lab) -> float:
     """Return the share of refreshments among the events of the timeline."""
     return lab.page.evaluate(
         """() => {
-          const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "timeline")
-          const {data: {packed}, tags: [names]} = figure.tags[0].tags[0].source
-          const count = packed.length / names.length, place = names.indexOf("kind")
-          const kinds = [...packed].slice(place * count, (place + 1) * count)
-          const number = (code) => kinds.filter((kind) => kind === code).length
-          return number(3) / Math.max(1, number(2) + number(3) + number(5))
+          const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "journey")
+          const marks = bnnviz_pens.get(figure).marks().filter(({kind}) => kind === "points")
+          const number = (label) => marks.find((mark) => mark.label === label)?.data.x?.length ?? 0
+          return number("refresh") / Math.max(1, number("bounce") + number("refresh") + number("violation"))
         }"""
     )
 

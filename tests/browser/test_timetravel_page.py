@@ -12,13 +12,8 @@ from test_draw import Drawing
 # How many numbers of each future's line the trajectory has.
 FUTURES = """() => {
   const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "trajectory")
-  const ink = figure.tags.find((tag) => tag.tags?.length && tag.tags[0].kind !== undefined)
-  const lines = ink.tags.filter((stroke) => /^x[0-3]$/.test(stroke.x))
-  return lines.map((stroke) => {
-    const names = stroke.source.tags[0], packed = stroke.source.data.packed, size = packed.length / names.length
-    const from = names.indexOf(stroke.x) * size
-    return {colour: stroke.colour, count: packed.slice(from, from + size).filter(Number.isFinite).length}
-  })
+  const lines = bnnviz_pens.get(figure).marks().filter(({kind, label}) => kind === "line" && /^[A-D]$/.test(label))
+  return lines.map(({colour, data: {x}}) => ({colour, count: [...x].filter(Number.isFinite).length}))
 }"""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,29 +14,30 @@ LABEL = """() => {
 }"""
 
 
-def test_a_cell_of_the_correlations_is_followed_and_the_cards_turn_back(
+def diagnostics(lab: Lab) -> None:
+    """Open the diagnostics, unless they have opened by themselves."""
+    if not lab.page.get_by_role("combobox", name="Follow").is_visible():
+        lab.page.get_by_role("button", name=re.compile("draws")).first.click()
+
+
+def test_a_cell_of_the_correlations_is_followed(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Any]
 ) -> None:
     lab = Lab(open_page(f"{dashboard.url}{ON_NETWORK}&play=1", viewport={"width": 1280, "height": 720})).ready()
-    heads = lab.page.locator("h2:visible")
-    until(lambda: lab.number("draws") > 10, 60, "there are no draws")
-    lab.press("Weights")
-    lab.press("Ratios")
-    until(lambda: lab.figures().get("weights"), 30, "there are no correlations")
-    until(lambda: lab.figures().get("marginal") and lab.figures().get("ratios"), 30, "the other cards are empty")
-    box = lab.page.locator(".area-path:visible canvas").first.bounding_box()
+    diagnostics(lab)
+    lab.press("Correlations")
+    until(lambda: lab.figures().get("weights"), 60, "there are no correlations")
+    box = lab.page.locator(".area-weights:visible canvas").first.bounding_box()
     lab.page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
     follow = lab.page.get_by_role("combobox", name="Follow")
-    number = until(lambda: follow.input_value().partition(": ")[0].isdigit() and follow.input_value(), 10, "no cell")
-    name = number.partition(": ")[2]
+    number = until(lambda: follow.input_value().partition(": ")[0].isdigit() and follow.input_value(), 20, "no cell")
+    heads, name = lab.page.locator("h2:visible"), number.partition(": ")[2]
     until(lambda: f"{name}, 4 chains" in heads.all_inner_texts(), 20, "the trace follows something else")
     assert lab.page.evaluate(OVERFLOW) == [0, 0]
-    screenshot(lab.page, "turned-1280x720")
-    lab.press("Trajectory")
-    lab.press("Segment")
-    titles = until(lambda: {"Trajectory", "ACF"} <= set(heads.all_inner_texts()) and heads.all_inner_texts(), 5, "no")
-    assert "Correlations" not in titles and "Density" not in titles
+    screenshot(lab.page, "correlations-1280x720")
     before = lab.figures()["weights"]
+    lab.press("ACF")
+    lab.press("Weights")
     lab.pick("Plane", "canonical PCs")
     until(lambda: "PC 1 (canonical)" in str(lab.page.evaluate(LABEL)), 20, "the path is not canonical")
     assert lab.page.get_by_text("not for moments").is_visible()
@@ -47,6 +49,7 @@ def test_the_network_is_drawn_and_an_edge_under_the_pointer_is_followed(
 ) -> None:
     lab = Lab(open_page(f"{dashboard.url}?target=network&t.hidden=4&sampler=hmc&play=1")).ready()
     until(lambda: lab.number("draws") > 2, 60, "there are no draws")
+    diagnostics(lab)
     lab.press("Network")
     until(lambda: lab.figures().get("graph"), 30, "there is no network")
     figure = lab.page.locator("[role=figure][aria-label^='Network']").first
