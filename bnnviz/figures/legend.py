@@ -26,14 +26,9 @@ def legend_html(marks: Sequence[Mark], palette: Palette) -> str:
     for mark in marks:
         if mark.label or isinstance(mark, Image):
             named.setdefault(mark.label, []).append(mark)
-    entries = [_entry(label, own, palette) for label, own in named.items()]
-    return joined(*entries) if any(entries) else ""
-
-
-def joined(*entries: str) -> str:
-    """Join legend entries into one line that wraps between them."""
+    entries = "".join(_entry(label, own, palette) for label, own in named.items())
     style = "display:inline-flex;flex-wrap:wrap;gap:2px 12px;align-items:center;justify-content:flex-end"
-    return f'<span class="bnnviz-legend" style="{style}">{"".join(entries)}</span>'
+    return f'<span class="bnnviz-legend" style="{style}">{entries}</span>' if entries else ""
 
 
 def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:

@@ -1,1 +1,1 @@
-"""Show the frames of a run as one page without a server, and as pictures."""
+"""Show the frames of a run as one page without a server."""
