@@ -394,15 +394,9 @@ class Callable(Target):
         x = torch.zeros(1, self.dim, dtype=self.dtype, requires_grad=True)
         try:
             with torch.enable_grad():
-                todo = [self._value(x).grad_fn]
+                return len(trial.recorded(self._value(x), _LONG)) >= _LONG
         except Exception:  # noqa: BLE001 - the run raises it where it evaluates U
             return False
-        seen = set(todo)
-        while todo and len(seen) < _LONG:
-            later = {each for each, _ in getattr(todo.pop(), "next_functions", ()) if each is not None} - seen
-            seen |= later
-            todo += later
-        return len(seen) >= _LONG
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:
         """Return U and its gradient as a C function; None if unavailable."""

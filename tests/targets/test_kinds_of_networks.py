@@ -406,7 +406,7 @@ def test_inputs_of_many_kinds_are_the_same_numbers(given: Any) -> None:
     [
         (np.ma.masked_array(X, X > 1), "behind a mask"),
         (torch.nested.nested_tensor([torch.ones(3), torch.ones(2)]), "nested tensor"),
-        (np.array([["1.5", "2", "3"]] * 7, dtype=object), "no number"),
+        (np.array([["1.5", "2", "3"]] * 7, dtype=object), "not a number"),
     ],
     ids=["masked", "nested", "words"],
 )

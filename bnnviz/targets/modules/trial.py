@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -287,17 +288,20 @@ def _leaves(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> lis
     """Return the tensors other than the weights on which the outputs depend."""
     with torch.enable_grad():
         try:
-            todo = [outputs(theta, x, rules).grad_fn]
+            nodes = recorded(outputs(theta, x, rules))
         except Exception:  # reported where derivatives are needed
             log.debug("The module is not called with derivatives.", exc_info=True)
             return []
-    seen, found = set(todo), []
-    while todo:
-        node = todo.pop()
-        if getattr(node, "variable", theta) is not theta:
-            found.append(node.variable)
-        later = {each for each, _ in getattr(node, "next_functions", ()) if each is not None} - seen
-        seen |= later
+    return [node.variable for node in nodes if getattr(node, "variable", theta) is not theta]
+
+
+def recorded(value: Tensor, most: float = math.inf) -> set[Any]:
+    """Return the operations from which a value was computed, as autograd records them, at most about ``most``."""
+    todo = [value.grad_fn]
+    found = set(todo)
+    while todo and len(found) < most:
+        later = {each for each, _ in getattr(todo.pop(), "next_functions", ()) if each is not None} - found
+        found |= later
         todo += later
     return found
 
