@@ -142,7 +142,7 @@ def test_it_follows_the_readers_colours_and_turns(shot: ReplayFrames, opened: An
     shown.evaluate(SEEK, len(shot.frames) - 1)
     ground = "getComputedStyle(document.querySelector('.card')).backgroundColor"
     ink = """async () => { const p = await bnnviz_player, card = p.cards.get('path')
-      return p.doc.get_model_by_id(card.root).tags[0].tags[0].colour }"""
+      return p.doc.get_model_by_id(card.root).tags[0].tags.find((mark) => mark.label === "path").colour }"""
     assert shown.evaluate(ground) == "rgb(27, 37, 48)"
     assert shown.evaluate(ink) == "#e4ebf2"
     screenshot(shown, f"replay-dark-{shot.scene['target']}")
