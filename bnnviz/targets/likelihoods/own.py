@@ -12,14 +12,13 @@ from torch import Tensor
 
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.likelihoods.base import Likelihood
+from bnnviz.targets.modules.trial import close, first_line
 
 log = logging.getLogger(__name__)
 
-_AGREE = 1e-5  # relative
 _FAR = (10.0, 100.0, 1000.0)  # distances by which outputs are moved, in random directions
 _GAIN = 10.0  # increase of a row's log likelihood far away that indicates a wrong sign
 _BEYOND = 50.0  # distance from the tried outputs that a run may reach
-_MOST_CHARACTERS = 200  # characters of an error of the user's code
 
 
 class OwnLikelihood(Likelihood):
@@ -108,7 +107,7 @@ class OwnLikelihood(Likelihood):
                 "The log likelihood differs from one call to the next; leave out its random numbers.", "likelihood"
             )
         alone = torch.cat([self._alone(one[k : k + 1], y[k : k + 1]) for k in range(len(one))])
-        if not _close(alone, found):
+        if not close(alone, found):
             raise BnnvizError(
                 "The log likelihood of one row depends on the others, so batches of rows would change it; compute each"
                 " row independently.",
@@ -132,10 +131,9 @@ class OwnLikelihood(Likelihood):
             with torch.no_grad():
                 return self.function(f, y)
         except Exception as error:  # any error of the user's code
-            lines = str(error).strip().splitlines() or [type(error).__name__]
             raise BnnvizError(
                 f"The log likelihood cannot be called on outputs of shape {tuple(f.shape)} and observations of shape"
-                f" {tuple(y.shape)}: {lines[0][:_MOST_CHARACTERS].rstrip('.')}.",
+                f" {tuple(y.shape)}: {first_line(error)}.",
                 "likelihood",
             ) from error
 
@@ -205,10 +203,4 @@ class OwnLikelihood(Likelihood):
             except Exception:  # not supported by vmap, such as a branch on a value
                 log.debug("The log likelihood is computed for one chain after another.", exc_info=True)
                 return False
-        return mapped.shape == single.shape and _close(mapped, single)
-
-
-def _close(one: Tensor, other: Tensor) -> bool:
-    finite = other[torch.isfinite(other)]
-    largest = float(finite.abs().max()) if finite.numel() else 0.0
-    return torch.allclose(one, other, rtol=_AGREE, atol=_AGREE * max(largest, 1e-12), equal_nan=True)
+        return mapped.shape == single.shape and close(mapped, single)

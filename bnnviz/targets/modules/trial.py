@@ -261,7 +261,7 @@ def _check_rows_alone(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRul
                 " batch statistics, as in batch normalisation in training mode.",
                 "module",
             ) from error
-    if alone.shape != together.shape or not _close(alone, together):
+    if alone.shape != together.shape or not close(alone, together):
         raise BnnvizError(
             "The module's output for one row depends on the others, so rows have no likelihood; use layer or group"
             " normalisation instead of batch statistics, and keep rows as the first axis.",
@@ -395,7 +395,7 @@ def check_loaded(module: nn.Module, state: dict[str, Any], found: Tensor, x: Ten
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = fresh(x.clone())
-    if not _close(found, expected):
+    if not close(found, expected):
         raise BnnvizError(
             "The module's forward reads some weights from a list or an attribute with the same tensors instead of its"
             " parameters; read them as attributes of their layers.",
@@ -448,10 +448,10 @@ def _agrees(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: 
     if (found.second is None) != (each.second is None):
         return False
     pairs = [*zip(found, each, strict=True), (own, each.outputs)]
-    return all(_close(a, b) for a, b in pairs if a is not None)
+    return all(close(a, b) for a, b in pairs if a is not None)
 
 
-def _close(a: Tensor, b: Tensor) -> bool:
+def close(a: Tensor, b: Tensor) -> bool:
     """Return whether two tensors differ only by rounding."""
     known = torch.isfinite(b)
     scale = float(b[known].abs().max()) if known.any() else 1.0
