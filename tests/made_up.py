@@ -44,7 +44,6 @@ VALUES: list[tuple[str, str, Any]] = [
     *(("progress.json", "marks.0.file", value) for value in ("../header.json", "checkpoint-1", 3)),
     *(("progress.json", "marks.0.step", value) for value in (None, -1, "0", HUGE)),
     ("progress.json", "marks.0.sha256", 1),
-    *(("progress.json", "frames", value) for value in ([], 1, {"pieces": 1}, {"scene": None, "pieces": [{}]})),
     *(("progress.json", "spec", value) for value in (ABSENT, None, [], {"target": 1})),
     *(("progress.json", "spec.chains", value) for value in (3, HUGE)),
     *(("progress.json", "changes", value) for value in (ABSENT, 1, [1])),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
@@ -13,7 +14,6 @@ from bnnviz.api.run import BackgroundRun
 from bnnviz.engine.evaluation import attack as attacking
 from bnnviz.engine.evaluation import metrics
 from bnnviz.engine.evaluation import uncertainty as unsure
-from bnnviz.engine.recording import recorded_frames
 from bnnviz.engine.recording import replay_frames as filming
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
@@ -82,7 +82,6 @@ def replay(
     *,
     frames: int = filming.FRAMES,
     steps: int | None = None,
-    recorded: bool | None = None,
     dark: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Path:
@@ -90,7 +89,7 @@ def replay(
 
     Parameters
     ----------
-    run : Run, Spec, ReplayFrames, str or Path
+    run : Run, Spec, ReplayFrames, PublicRecording, str or Path
         A run of this process, which is repeated from its spec and change log and not modified; a spec; replay frames;
         or the path of a recording's folder, a saved run (.nc), a spec (.json) or replay frames (.npz).
     out : str or Path
@@ -99,9 +98,6 @@ def replay(
         Maximum number of frames; the first third are single steps.
     steps : int, optional
         The last step; by default the run's last step.
-    recorded : bool, optional
-        Whether to show the recorded frames. By default they are shown if the run cannot be repeated on this
-        machine's devices.
     dark : bool, optional
         Whether the page starts dark; None follows the reader's browser.
     progress : callable, optional
@@ -131,8 +127,10 @@ def replay(
     if isinstance(run, BackgroundRun):
         with run._lock:
             run = filming.past_of_run(run._run)
+    elif isinstance(run, PublicRecording):
+        run = replace(filming.read_past(run.folder), target=run.target)
     elif isinstance(run, str | Path):
-        run = recorded_frames.frames_of(run, frames, steps=steps, recorded=recorded, progress=progress)
+        run = filming.frames_of(run, frames, steps=steps, progress=progress)
     elif not isinstance(run, Spec | filming.ReplayFrames):
         raise BnnvizError(f"Give a run, a Spec, a film or a path to replay, not {type(run).__name__}.", "run")
     if not isinstance(run, filming.ReplayFrames):

@@ -29,7 +29,6 @@ app = typer.Typer()
     epilog=examples(
         "bnnviz replay spec.json --html bouncy.html",
         "bnnviz replay run.nc --html run.html --frames 120",
-        "bnnviz replay recording --recorded --html run.html",
     )
 )
 def replay(
@@ -44,18 +43,10 @@ def replay(
     film: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="The film itself, to replay it later.")] = None,
     frames: Annotated[int, typer.Option(help="Frames, at most: the first third are single steps.")] = _FRAMES,
     steps: Annotated[int | None, typer.Option(min=1, help="The last step; default: where the run ended.")] = None,
-    recorded: Annotated[
-        bool | None,
-        typer.Option(
-            "--recorded/--again",
-            help="Show the frames that a recording kept, or do the run again; default: again where its device is here.",
-            show_default=False,
-        ),
-    ] = None,
     dark: Annotated[bool, typer.Option("--dark", help="Dark colours; the page else follows its reader's.")] = False,
 ) -> None:
-    """Repeat a run from its spec and change log, or show a recording, as a page that plays without a server."""
-    from bnnviz.engine.recording.recorded_frames import frames_of
+    """Repeat a run from its spec and change log as a page that plays without a server."""
+    from bnnviz.engine.recording.replay_frames import frames_of
 
     files = {"html": html, "csv": csv, "film": film}
     suffixes = {"html": ".html", "csv": ".csv", "film": ".npz"}
@@ -66,7 +57,7 @@ def replay(
         optional.check("bokeh", "A replay needs")
     try:
         with _showing_progress() as report:
-            found = frames_of(run, steps=steps, recorded=recorded, progress=report, frames=frames)
+            found = frames_of(run, frames, steps=steps, progress=report)
             made = list(_write(found, places, dark))
     except KeyboardInterrupt:
         say("stopped; nothing more was written.")

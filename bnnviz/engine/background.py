@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from bnnviz import optional
-from bnnviz.engine.host import Host
+from bnnviz.engine.host import FairLock, Host
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
@@ -47,21 +47,6 @@ def _stop_all() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(EXIT_INTERRUPTED)
-
-
-class FairLock:
-    """Fair lock for two threads: a thread that works in a loop does not keep the other out."""
-
-    def __init__(self) -> None:
-        self._door, self._room = threading.Lock(), threading.Lock()
-
-    def __enter__(self) -> None:
-        # A thread that has just released the lock queues behind the waiting ones.
-        with self._door:
-            self._room.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._room.release()
 
 
 class Background:
@@ -124,12 +109,13 @@ class Background:
         try:
             while not self._run.finished and not self._stop.is_set():
                 with self._lock:
-                    worked = self._advance()
+                    watched = time.monotonic() - self._seen < _WATCHED_FOR_S
+                    worked = self._host.work(_WATCHED_SLICE_S if watched else _SLICE_S)
                 if worked:
                     self._call_back()
                     self._tell()
                 else:
-                    self._wake.wait(self._rest())
+                    self._wake.wait(self._host.rest)
                     self._wake.clear()
         except BaseException as failure:  # noqa: BLE001
             # Whatever the target or a callback raises, an interrupt too, is raised in the caller's thread by wait();
@@ -143,16 +129,6 @@ class Background:
                     self._run.release()
             self._tell()
 
-    def _advance(self) -> bool:
-        """Work for one slice, or take the steps that are due; return whether there was any work."""
-        host, now = self._host, time.monotonic()
-        if not host.going or (host.playing and self._run.phase != "start" and host.pace.rests(now)):
-            return False
-        watched = host.pace.speed is not None or now - self._seen < _WATCHED_FOR_S
-        host.advance(_WATCHED_SLICE_S if watched else _SLICE_S)
-        host.keep()
-        return True
-
     def _join(self, timeout: float | None = None) -> bool:
         """Wait for the end of the thread and let signals in; return whether it has ended."""
         # After an interrupt `Thread.join` reports a live thread as ended (Python 3.11 and 3.12).
@@ -161,13 +137,6 @@ class Background:
             if time.monotonic() >= end:
                 return False
         return True
-
-    def _rest(self) -> float | None:
-        """Return the seconds until the next work is due; None if a call is needed first."""
-        host = self._host
-        if not host.playing or host.pace.speed is None:
-            return None
-        return max(host.pace.due - time.monotonic(), 0.0)
 
     def _call_back(self) -> None:
         if self._callback is not None and (self._calls.due or self._run.finished):

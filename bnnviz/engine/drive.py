@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from bnnviz.engine.protocol import Driven, LoggedChange
+from bnnviz.engine.protocol import LoggedChange
 
 #: The longest block, in steps.
 LONGEST = 1 << 30
 
 
 def drive(
-    run: Driven,
+    run: Any,
     slice_s: float,
     each: Callable[[], Any] = lambda: None,
     *,
@@ -33,14 +33,14 @@ def drive(
     return True
 
 
-def make_changes(run: Driven, changes: deque[LoggedChange]) -> None:
+def make_changes(run: Any, changes: deque[LoggedChange]) -> None:
     """Make the changes for the current step of a run, and remove them from the others."""
     while changes and changes[0][0] <= run.steps:
         run.change(changes.popleft()[1])
 
 
 def replay(
-    run: Driven,
+    run: Any,
     changes: deque[LoggedChange],
     goal: float = math.inf,
     *,
@@ -81,7 +81,7 @@ class Pace:
         """Whether the next step is not due yet."""
         return self.speed is not None and now < self.due
 
-    def advance(self, run: Driven, seconds: float) -> int:
+    def advance(self, run: Any, seconds: float) -> int:
         """Run for at most ``seconds``, at the set speed after the start; return the number of steps."""
         if self.speed is None or run.phase == "start":
             return run.advance(seconds)

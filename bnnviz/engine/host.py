@@ -1,13 +1,14 @@
 """Execute a run: commands come in, frames go out.
 
 A `Host` has no thread. `bnnviz.engine.background` executes one in a thread of this process and
-`bnnviz.engine.cluster.loop` many in the thread of a Dask worker. This module does not import torch.
+`bnnviz.engine.cluster.live_runs` several, each in a thread of a Dask worker. This module does not import torch.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -34,12 +35,27 @@ _SUMMARISED = 5_000_000  # numbers in a run's draws up to which its recording ge
 log = logging.getLogger(__name__)
 
 
+class FairLock:
+    """Lock for two threads in turn: who works in a loop does not keep the other out."""
+
+    def __init__(self) -> None:
+        self._door, self._room = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        # A thread that has just released the lock queues behind the waiting ones.
+        with self._door:
+            self._room.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._room.release()
+
+
 class Host:
     """Execute a run, a race or the double well between the calls of a thread.
 
     Parameters
     ----------
-    run : Simulation
+    run : a run, a race, the double well or a fork
     playing : bool
     speed : float, optional
         Steps per second; None is full speed.
@@ -175,6 +191,21 @@ class Host:
 
     # advancing
 
+    def work(self, seconds: float) -> bool:
+        """Advance for at most so many seconds if steps are due, and record; return whether steps were due."""
+        due = self.going and not (self.playing and self.run.phase != "start" and self.pace.rests(time.monotonic()))
+        if due:
+            self.advance(seconds)
+        self.keep()
+        return due
+
+    @property
+    def rest(self) -> float | None:
+        """Seconds until steps are due; None if a command is needed first."""
+        if not self.going:
+            return None
+        return 0.0 if self.pace.speed is None else max(self.pace.due - time.monotonic(), 0.0)
+
     def advance(self, seconds: float) -> int:
         """Work for at most ``seconds``; return the number of steps."""
         if self.goal is not None:
@@ -277,7 +308,7 @@ class Host:
         # The other runs of a worker wait for a summary.
         quick = self.travel is None or writer.run.store.buffer.numel() <= _SUMMARISED
         try:
-            writer.close(summary=quick, asks=summary)
+            writer.close(summary=summary and quick)
         except BnnvizError as error:
             self._say(error)
 

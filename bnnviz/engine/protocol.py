@@ -1,16 +1,8 @@
-"""Declare the interfaces between the parts of the engine.
-
-- `Driven` is moved by a driver, `Simulation` is also displayed: a run, a race, the double well, a fork.
-- `DrawSource` provides draws to figures.
-- `SingleRun` is a run of one sampler, `ShownRun` one with its views.
-
-Importing this module does not import torch, so that a page may use it.
-"""
+"""Declare what figures and recordings use of a run, without importing torch or the run."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -28,63 +20,6 @@ LoggedChange = tuple[int, dict[str, Any]]
 
 #: Parts that move with every frame and state no number; all others are of one step, and wait for each other.
 MOVING = frozenset({"path", "envelope", "events", "timeline"})
-
-
-class Driven(Protocol):
-    """The interface to prepare, advance, step, change and save."""
-
-    phase: str
-    steps: int
-    finished: bool
-    progress: float
-    error: str | None
-    wait_for_compile: bool
-    device: torch.device
-    spec: Any
-
-    def prepare(self) -> None:
-        """Find the starting points."""
-
-    def advance(self, seconds: float = 0.02) -> int:
-        """Work for about the given seconds; return the number of steps."""
-
-    def step_proposal(self) -> None:
-        """Take one step."""
-
-    def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most ``most`` steps; return their number."""
-
-    def change(self, settings: dict[str, Any]) -> None:
-        """Change settings between two steps."""
-
-    def checkpoint(self) -> bytes:
-        """Return the state to continue from."""
-
-    def release(self) -> None:
-        """Stop pending compilation."""
-
-
-class Simulation(Driven, Protocol):
-    """A driven object with views."""
-
-    can_record: bool
-    has_history: bool
-    is_fork: bool
-
-    def step_event(self) -> None:
-        """Step to the next event."""
-
-    def watch(self, **what: Any) -> None:
-        """Choose what frames show."""
-
-    def select(self, choice: dict[str, Any] | None) -> None:
-        """Choose what all views mark."""
-
-    def scene(self) -> dict[str, Any]:
-        """Return the static view data."""
-
-    def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the requested parts of the current view data."""
 
 
 class DrawSource(Protocol):
@@ -130,10 +65,13 @@ class DrawSource(Protocol):
         """Return the network outputs of the draws at the test rows."""
 
 
-class SingleRun(DrawSource, Driven, Protocol):
+class SingleRun(DrawSource, Protocol):
     """A run of one sampler; ``events`` (chains,) counts the events so far."""
 
     begun: Spec
+    error: Any
+    progress: float
+    chain_trace: Any
     changes: list[LoggedChange]
     listeners: list[Callable[[StepBatch], None]]
     on_work: list[Callable[[], None]]
@@ -156,49 +94,3 @@ class SingleRun(DrawSource, Driven, Protocol):
         self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None
     ) -> None:
         """Restore the draws that a checkpoint lacks."""
-
-
-class ShownRun(SingleRun, Simulation, Protocol):
-    """A run of one sampler with its views."""
-
-    chain_trace: Any
-
-    def aside(self, part: str, since: int) -> dict[str, Any]:
-        """Return a part of a frame for a reader other than the page."""
-
-    def show_here(self) -> None:
-        """Restart the path of the watched chain here."""
-
-    def look_like(self, other: Any) -> None:
-        """Show what another run of the same target shows."""
-
-
-class Future(Protocol):
-    """One branch of a fork: a run under a letter, with its pending changes."""
-
-    letter: str
-    run: ShownRun
-    script: deque[LoggedChange]
-
-
-class Forked(Simulation, Protocol):
-    """Several branches of one run; attributes of a single run are those of the followed branch."""
-
-    branches: Sequence[Future]
-    followed: int
-    changes: list[LoggedChange]
-
-    def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
-        """Return the state to continue from."""
-
-
-class Place(Protocol):
-    """A host as used by its history: ``script`` are the pending changes, ``goal`` is the step to reach."""
-
-    run: Any
-    script: deque[LoggedChange]
-    goal: int | None
-    playing: bool
-
-    def advance(self, seconds: float) -> int:
-        """Work for at most the given seconds."""

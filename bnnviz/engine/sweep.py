@@ -133,7 +133,7 @@ def record(spec: Spec, folder: str) -> None:
     if not place.parent.is_dir():
         raise BnnvizError(f"This worker has no folder {place.parent}; choose one that all workers share.", "out")
     run = resume(place, run_class=Run) if (place / PROGRESS).exists() else Run(spec)
-    writer = RecordingWriter(run, place, frames=False)
+    writer = RecordingWriter(run, place)
     drive(run, _SLICE_S, writer.note)
     writer.close()
 

@@ -56,10 +56,6 @@ class ViewedRun(Run):
         """Return the requested parts of the current view data (see ARCHITECTURE, frame)."""
         return self._frames.frame(want)
 
-    def aside(self, part: str, since: int) -> dict[str, Any]:
-        """Return a part for a reader other than the page, ``since`` steps after its last frame; it may be empty."""
-        return self._frames.aside(part, since)
-
     def select(self, choice: dict[str, Any] | None) -> None:
         """Choose draws or an event that all views mark, without changing draws."""
         self._frames.select(choice)

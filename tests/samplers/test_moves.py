@@ -83,7 +83,8 @@ def test_a_tree_is_one_event_and_a_leapfrog_one_step() -> None:
     run.step_event()
     assert float(run.state.count[0]) == count + 1
     assert run.gradients - gradients == 3 * run.target.examples * (run.steps - steps)
-    assert "a tree of" in run.aside("caption", 0)["text"]
+    run.frame([])
+    assert "a tree of" in run.frame(["caption"])["caption"]["text"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,8 @@ def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
     run.prepare()
     run.advance(0.3)
     run.step_event()
-    path = run.aside("path", 0)
+    run.frame([])
+    path = run.frame(["path"])["path"]
     x = np.column_stack([path["visited_x"], path["visited_y"]])
     start, end = np.column_stack([path["x"], path["y"]])[-2:]
     assert np.allclose(x[0], start)
@@ -105,7 +107,8 @@ def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
     run.advance(0.2)
     for _ in range(3):
         run.step_proposal()
-    assert len(run.aside("path", 0)["visited_x"]) > 1
+    run.frame([])
+    assert len(run.frame(["path"])["path"]["visited_x"]) > 1
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from bnnviz import samplers
 from bnnviz.engine.cluster.actor import LiveRun
-from bnnviz.engine.cluster.loop import LiveLoop
+from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -46,14 +46,14 @@ def test_a_live_run_that_played_to_its_point_plays_on_after_a_change(tmp_path: P
     """Who draws other points sees the descent to theirs, as with a run that goes on; one that was stepped stays so."""
     drawn = {"data": "toy_c", "points": [[-0.3, 0.4], [0.0, 0.1], [0.3, 0.2]], "hidden": "3"}
     spec = Spec("network", drawn, "map", {"steps": 60}, chains=2, draws=None, seed=1, device="cpu").checked()
-    loop = LiveLoop(tmp_path / "live")
+    runs = LiveRuns(tmp_path / "live")
 
     async def end(run: LiveRun) -> None:
         while (await run.status())["state"] != "ended":
             await (asyncio.sleep(0.01) if plays else run.command("proposal", {"times": 20}))
 
     async def main() -> None:
-        run = LiveRun(spec, "a", factory="bnnviz.engine.viewed_run:ViewedRun", loop=loop, play=plays)
+        run = LiveRun(spec, "a", factory="bnnviz.engine.viewed_run:ViewedRun", runs=runs, play=plays)
         await run.ready()
         await end(run)
         told = await run.command("change", {"settings": {"target.points": [[-0.3, -0.4], [0.3, 0.9]]}})
@@ -62,4 +62,4 @@ def test_a_live_run_that_played_to_its_point_plays_on_after_a_change(tmp_path: P
         assert run._slot.run.era == 1
 
     asyncio.run(main())
-    loop.close()
+    runs.close()

@@ -1,33 +1,34 @@
 """Offer a live run to a page as a Dask actor.
 
-The methods are coroutines that only read or queue, because they share the worker's event loop. This module does not
-import torch; the run class is loaded by its dotted path.
+The methods are coroutines on the worker's event loop: other threads do what takes time. This module does not import
+torch; the run class is loaded by its dotted path.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import logging
+import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from bnnviz.engine.cluster.loop import LiveLoop, live_loop
-from bnnviz.engine.cluster.slot import ALIVE, Slot, Waiter
+from bnnviz.engine.cluster.live_runs import ALIVE, LiveRuns, Slot, live_runs
 from bnnviz.engine.history.timeline import MAGIC
 from bnnviz.engine.host import Host
 from bnnviz.engine.protocol import LoggedChange
 from bnnviz.errors import BnnvizError
 
-WAIT_S = 1.5  # how long an actor's method waits; the caller gives up after 2 s
+WAIT_S, _LOOK_S = 1.5, 0.02  # how long an actor's method waits, as the caller gives up after 2 s; between two looks
+_SENT_S = 0.001  # until an answer is on its way
+_ABANDONED = "The page that started this run has gone, so it was ended; its checkpoint is kept."
 
 log = logging.getLogger(__name__)
 
 
 class LiveRun:
-    """Offer a live run of the worker's `LiveLoop` as a Dask actor.
+    """Offer one of the worker's `LiveRuns` as a Dask actor.
 
     Parameters
     ----------
@@ -54,10 +55,10 @@ class LiveRun:
         record: str | None = None,
         origin: str | None = None,
         factory: str,
-        loop: LiveLoop | None = None,
+        runs: LiveRuns | None = None,
     ) -> None:
-        self._loop = loop or live_loop()
-        checkpoints = self._loop.checkpoints
+        self._runs = runs or live_runs()
+        checkpoints = self._runs.checkpoints
 
         def build(slot: Slot) -> Host:
             module, name = factory.split(":")
@@ -78,10 +79,9 @@ class LiveRun:
                 _go_on_recording(host, record)
             return host
 
-        self._slot = Slot(run_id, build)
-        self._loop.add(self._slot)
-        # when the page's process has gone, the scheduler drops the actor
-        weakref.finalize(self, self._loop.abandon, self._slot).atexit = False
+        self._slot = self._runs.add(run_id, build)
+        # When the page's process has gone, the scheduler drops the actor.
+        weakref.finalize(self, self._slot.end, _ABANDONED).atexit = False
 
     async def ready(self) -> dict[str, Any]:
         """Return the status, after waiting for a run that is being built."""
@@ -100,38 +100,29 @@ class LiveRun:
     async def frame(self, want: list[str], seen: int = -1) -> bytes:
         """Return the pickled status and new frame or None; Dask would serialise each array separately, more slowly."""
         slot = self._slot
-        changed = slot.pull(want, seen)
+        changed = slot.changed(want, seen)
         if not changed:
-            self._loop.wake()  # it may have been resting
             return slot.nothing_new()
-        waiter = Waiter.here()
-        slot.pulls.append((changed, seen, waiter))
-        self._loop.wake()
-        return await waiter.future or slot.nothing_new()
+        try:
+            return await self._aside(slot.frame, changed, seen)
+        finally:
+            asyncio.get_running_loop().call_later(_SENT_S, slot.answered.set)
 
     async def command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         """Have a command executed between two slices and return the status after it."""
-        slot = self._slot
-        if slot.state not in ALIVE:
-            raise BnnvizError(f"{slot.message} Start it again to continue.")
-        waiter = None if slot.host is None else Waiter.here()
-        slot.commands.append((name, args, waiter))
-        self._loop.wake()
-        return slot.report() if waiter is None else await waiter.future
+        return await self._aside(self._slot.command, name, args)
 
     async def stop(self) -> None:
         """End the run at once and remove its checkpoint."""
-        self._slot.stopping = True
-        self._loop.wake()
+        self._slot.stop()
+
+    async def _aside(self, function: Callable[..., Any], *args: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._runs.pool, function, *args)
 
     async def _built(self) -> None:
-        if self._slot.host is None and self._slot.state in ALIVE:
-            waiter = Waiter.here()
-            self._slot.builders.append(waiter)
-            if self._slot.host is not None:  # built meanwhile
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(waiter.future, WAIT_S)
+        end = time.monotonic() + WAIT_S
+        while self._slot.host is None and self._slot.state in ALIVE and time.monotonic() < end:
+            await asyncio.sleep(_LOOK_S)
 
 
 def _restored(run_class: Any, data: bytes | None, run_id: str) -> Any:

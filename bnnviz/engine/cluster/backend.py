@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from bnnviz.engine.cluster import loop
+from bnnviz.engine.cluster import live_runs
 from bnnviz.engine.cluster.live_handle import CALL_S, LiveHandle
 from bnnviz.engine.cluster.local_cluster import (
     WORKER_S,
@@ -81,7 +81,7 @@ class Backend:
 
     def census(self) -> list[dict[str, Any]]:
         """Return one row per live run on any worker, of any client. Blocks."""
-        found = self.client.run(loop.census, on_error="ignore")
+        found = self.client.run(live_runs.census, on_error="ignore")
         return [row | {"worker": address} for address, rows in found.items() for row in rows]
 
     def start(
@@ -156,7 +156,9 @@ class Backend:
         own = [handle.address for handle in self.handles if handle.alive]
         loads = {address: own.count(address) for address in addresses}
         if self._cluster is None:  # other clients may use it too
-            found = await asyncio.wait_for(self.client.run(loop.census, workers=addresses, on_error="ignore"), CALL_S)
+            found = await asyncio.wait_for(
+                self.client.run(live_runs.census, workers=addresses, on_error="ignore"), CALL_S
+            )
             for address, rows in found.items():
                 loads[address] = max(loads[address], len(rows))
         return loads

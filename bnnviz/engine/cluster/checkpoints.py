@@ -7,9 +7,9 @@ import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from bnnviz import files
-from bnnviz.engine.cluster.slot import Slot
 
 STALE_S = 24 * 3600.0  # untouched checkpoints are removed after this time
 LEAST_S = 3.0  # between two checkpoints of a run without special events
@@ -35,14 +35,14 @@ class Checkpoints:
         except FileNotFoundError:
             return None
 
-    def save(self, slot: Slot, runs: int) -> None:
+    def save(self, slot: Any, runs: int) -> None:
         """Write a checkpoint of a changed run if it is due; ``runs`` runs share the time."""
         slot.saving.cost = runs * (slot.packing_s + slot.writing_s)
         slot.saving.least = 0.0 if slot.hurry else LEAST_S
         if slot.saving.due and (slot.writing is None or slot.writing.done()):
             self.write_now(slot)
 
-    def write_now(self, slot: Slot) -> None:
+    def write_now(self, slot: Any) -> None:
         """Write a checkpoint of a changed run, unless it is on its way to a past step."""
         moment = slot.host.moment
         if moment == slot.saved or slot.host.waits:
@@ -86,7 +86,7 @@ class Checkpoints:
                     path.unlink()
 
 
-def _learn(slot: Slot) -> None:
+def _learn(slot: Any) -> None:
     """Record the duration of the last write."""
     if slot.writing is None:
         return

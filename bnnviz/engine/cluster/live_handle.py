@@ -8,10 +8,9 @@ import logging
 import pickle
 import time
 import uuid
-import weakref
 from collections import deque
 from collections.abc import Coroutine
-from typing import Any, Protocol
+from typing import Any
 
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.local_cluster import WORKER_S
@@ -29,27 +28,11 @@ LOST = (OSError, RuntimeError, TimeoutError)  # errors of calls to a lost worker
 log = logging.getLogger(__name__)
 
 
-class Workers(Protocol):
-    """The cluster as used by a handle."""
-
-    client: Any
-    handles: weakref.WeakSet[LiveHandle]
-
-    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the client's loop; return its future."""
-
-    async def workers(self) -> set[str]:
-        """Return the addresses of all workers."""
-
-    async def place(self, handle: LiveHandle, lost: str | None) -> None:
-        """Choose the worker for a run, perhaps in place of a lost one."""
-
-
 class LiveHandle:
     """Start, query, control and restore one live run for a page; its coroutines can be awaited on any event loop."""
 
     def __init__(
-        self, backend: Workers, spec: Any, *, play: bool, fixed: dict[str, Any], run_id: str | None = None
+        self, backend: Any, spec: Any, *, play: bool, fixed: dict[str, Any], run_id: str | None = None
     ) -> None:
         self.run_id = run_id or uuid.uuid4().hex
         self.state = "starting"

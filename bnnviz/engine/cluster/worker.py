@@ -45,9 +45,9 @@ def dask_setup(worker: Any) -> None:
 
 def dask_teardown(worker: Any) -> None:
     """Save the live runs of a worker that is shut down in order."""
-    from bnnviz.engine.cluster import loop
+    from bnnviz.engine.cluster import live_runs
 
-    loop.close()
+    live_runs.close()
 
 
 def devices() -> list[str]:

@@ -272,12 +272,6 @@ class FrameBuilder:
         self._last_steps, self._last_frame = self.run.steps, now
         return steps > _MANY_STEPS or (steps > _FEW_STEPS and steps > _PACE * seconds)
 
-    def aside(self, name: str, since: int) -> dict[str, Any]:
-        """Build one part for a reader other than the page, without affecting the page's frames."""
-        fast = since > _FEW_STEPS
-        self._counted.note(self.run)
-        return self._part(name, fast)
-
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
         """Build one part; empty if there is nothing to show."""
         if name in self._makers:

@@ -9,10 +9,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bnnviz.engine.history.timeline import History, rest
-from bnnviz.engine.protocol import Place
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
@@ -26,7 +23,7 @@ COMMANDS = ("back", "return", "fork", "follow", "keep")
 class TimeTravel:
     """Execute the commands on the past of a host's run and on its branches."""
 
-    def __init__(self, host: Place) -> None:
+    def __init__(self, host: Any) -> None:
         self._host = host
         self.history = History(host.run.steps)
         self._pace = Throttle(_SHARE, least=_EVERY_S)  # of checkpoints
@@ -52,16 +49,11 @@ class TimeTravel:
             self._pace.spent(time.perf_counter() - begun)
 
     def recall(self, recording: Recording) -> None:
-        """Take over checkpoints and events of the resumed recording."""
-        from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
-
+        """Take over the checkpoints of the resumed recording."""
         step = self._host.run.steps
         for checkpoint in recording.progress["marks"]:
             if checkpoint["step"] < step:
                 self.history.recall(checkpoint["step"], recording.folder)
-        kinds = (recording.steps() or {}).get("kind", np.empty(0))[:step]
-        for number in np.flatnonzero(np.isin(kinds, (BOUNCE, REFRESH))).tolist():
-            self.history.timeline.add(number + 1, int(kinds[number]))
 
     def obey(self, name: str, step: int | None = None, branch: str | None = None) -> None:
         """Execute a command."""

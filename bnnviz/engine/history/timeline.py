@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bnnviz.engine.protocol import Forked, LoggedChange, ShownRun
+from bnnviz.engine.protocol import LoggedChange
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Log(NamedTuple):
     branches: dict[str, list[LoggedChange]]
 
 
-def log_of(run: ShownRun | Forked) -> Log:
+def log_of(run: Any) -> Log:
     """Return the change logs of a run or of a fork."""
     branches = {branch.letter: list(branch.run.changes) for branch in run.branches} if run.is_fork else {}
     return Log(list(run.changes), branches)
@@ -61,7 +61,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.steps, self.kinds = array("q"), array("b")
-        self._run: ShownRun | None = None
+        self._run: Any = None
 
     def copied(self) -> Timeline:
         """Return a copy without a run."""
@@ -69,7 +69,7 @@ class Timeline:
         copy.steps, copy.kinds = self.steps[:], self.kinds[:]
         return copy
 
-    def follow(self, run: ShownRun | None) -> None:
+    def follow(self, run: Any) -> None:
         """Collect the events of this run from now on; None stops it."""
         if self._run is not None:
             self._run.listeners.remove(self._hear)
@@ -136,7 +136,7 @@ class History:
         """Whether there is nothing to go back to."""
         return not self._checkpoints
 
-    def log(self, run: ShownRun | Forked) -> Log:
+    def log(self, run: Any) -> Log:
         """Return the changes before the run went back."""
         return self._log or log_of(run)
 
@@ -145,7 +145,7 @@ class History:
         if step >= self.furthest:
             self.furthest, self._log = step, None
 
-    def note(self, run: ShownRun | Forked) -> None:
+    def note(self, run: Any) -> None:
         """Keep a checkpoint of the current run."""
         if self.block_store is None:
             from bnnviz.engine.run.draw_store import BlockStore
@@ -198,7 +198,7 @@ class History:
         first = f"step {steps[0]:,}" if steps else "a later step"
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
-    def leave(self, run: ShownRun | Forked) -> None:
+    def leave(self, run: Any) -> None:
         """Save the front before the run goes back."""
         if self._log is None:
             self._log, self.furthest = log_of(run), run.steps
@@ -210,12 +210,12 @@ class History:
         self._checkpoints = [each for each in self._checkpoints if each.step <= step]
         self._forks = [fork for fork in self._forks if fork <= step]
 
-    def parted(self, fork: Forked) -> None:
+    def parted(self, fork: Any) -> None:
         """Record a fork at the current step."""
         self._forks.append(fork.steps)
         self.note(fork)
 
-    def joined(self, run: ShownRun, at: int) -> None:
+    def joined(self, run: Any, at: int) -> None:
         """Record that one branch of a fork was kept: only it can go back."""
         self._forks = []
         self.part(run.steps)
@@ -234,7 +234,7 @@ def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
     return 1 + int(np.argmin(gaps))
 
 
-def rest(run: ShownRun, changes: list[LoggedChange]) -> deque[LoggedChange]:
+def rest(run: Any, changes: list[LoggedChange]) -> deque[LoggedChange]:
     """Return the pending changes of a run, with the step of its switch to a compiled kernel."""
     if any(set(settings) == _KERNEL for _, settings in changes) and run.compiled_since is None:
         run.spec = run.spec.replace(kernel="eager")

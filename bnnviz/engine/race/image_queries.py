@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.data import ImageSet
 from bnnviz.engine.evaluation.attack import EPS, attack
 from bnnviz.engine.evaluation.uncertainty import scaled_pixels
 from bnnviz.engine.race.predictive_cache import probabilities
-from bnnviz.engine.race.view import RaceSource
 from bnnviz.errors import BnnvizError
 
 ANGLES = tuple(range(-180, 181, 30))  # degrees
@@ -26,26 +23,10 @@ _ANSWER_AGE = 2.0  # seconds after which new draws are queried too
 _ATTACK_GROWTH = 2  # factor of the draws until they are attacked again
 
 
-class ImageRaceSource(RaceSource, Protocol):
-    """Attributes of a race on images used by queries and view."""
-
-    lanes: Sequence[Any]
-    images: ImageSet
-    ood: ImageSet | None
-    queries: ImageQueries
-    wall: str
-
-    def ood_sets(self) -> list[str]:
-        """Return the names of the available out-of-distribution data sets."""
-
-    def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return a sampler's predictions on test rows and out-of-distribution rows."""
-
-
 class ImageQueries:
     """Query the draws of a race on images outside of the test rows."""
 
-    def __init__(self, race: ImageRaceSource) -> None:
+    def __init__(self, race: Any) -> None:
         self._race = race
         self._source: dict[str, Any] = {"index": 0}
         self._pixels, self.truth = race.images.x_test[0], int(race.images.y_test[0])

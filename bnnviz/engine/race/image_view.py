@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.race.image_queries import ANGLES, ImageRaceSource
+from bnnviz.engine.race.image_queries import ANGLES
 from bnnviz.engine.race.view import RaceView
 
 _HARDEST = 28  # images on the wall
@@ -26,9 +26,8 @@ class ImageRaceView(RaceView):
     pictures: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[bool] = False
     ranked_by: ClassVar[str] = "nll"
-    _race: ImageRaceSource
 
-    def __init__(self, race: ImageRaceSource) -> None:
+    def __init__(self, race: Any) -> None:
         super().__init__(race)
         self._detected: dict[int, tuple[Any, diagnostics.Detection]] = {}
 

@@ -6,39 +6,19 @@ import math
 import time
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bnnviz.engine.protocol import Simulation
-from bnnviz.engine.race.estimates import FUNCTION_FIGURES, EstimateError, TrueMoments, error
+from bnnviz.engine.race.estimates import FUNCTION_FIGURES, EstimateError, error
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
     from bnnviz.engine.race.lane import Lane
-    from bnnviz.engine.race.reference import Reference
 
 _APART = 2.0  # standard errors of the difference beyond which two samplers differ
 _UNKNOWN = EstimateError(math.nan, math.nan)
 _RATE_S = 0.5
-
-
-class RaceSource(Simulation, Protocol):
-    """Attributes of a race used by the view."""
-
-    lanes: list[Lane]
-    reference: Reference | None
-    gradients: int
-    seconds: float
-    notes: list[str]
-
-    @property
-    def truth(self) -> TrueMoments | None:
-        """Truth used for the errors."""
-
-    @property
-    def start_sentence(self) -> str:
-        """Description of the common starting points."""
 
 
 class RaceView:
@@ -51,7 +31,7 @@ class RaceView:
     #: Frame parts available per sampler.
     pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
 
-    def __init__(self, race: RaceSource) -> None:
+    def __init__(self, race: Any) -> None:
         self._race = race
         self._id = uuid.uuid4().hex[:12]
         self._names = race.spec.names()

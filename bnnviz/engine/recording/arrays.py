@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     import zarr
 
 DRAWS = "draws.zarr"
-X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
+X, LOG_WEIGHT = "posterior/x", "sample_stats/log_weight"
 #: The group of the draws' statistics.
 SAMPLE_STATS = "sample_stats"
-#: Maximum number of logged steps of a run.
-MOST_STEPS = 500_000
 #: Errors of reading a damaged description or damaged chunks of an array.
 BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError, AttributeError)
 # Random numbers hardly compress: an array much larger than its files is forged or empty.
@@ -64,16 +62,16 @@ def labels(folder: Path, group: str, name: str) -> list[str]:
     return [str(label) for label in found[:]]
 
 
-def read(folder: Path, path: str, end: float, chains: int | None) -> np.ndarray | None:
+def read(folder: Path, path: str, end: int, chains: int) -> np.ndarray | None:
     """Return an array up to a position, or None without such an array; raise one of `BROKEN`."""
     if not folder.is_dir() or path not in (root := opened(folder)):
         return None
-    array, axis = root[path], 0 if chains is None else 1
-    if chains not in (None, array.shape[0]):
+    array = root[path]
+    if array.shape[0] != chains:
         raise ValueError("another number of chains")
-    end = int(min(array.shape[axis], end))
-    _believe(array, folder / path / "c", [*array.shape[:axis], end, *array.shape[axis + 1 :]])
-    return array[:end] if axis == 0 else array[:, :end]
+    end = min(array.shape[1], end)
+    _believe(array, folder / path / "c", [chains, end, *array.shape[2:]])
+    return array[:, :end]
 
 
 def _believe(array: zarr.Array, folder: Path, region: list[int]) -> None:

@@ -18,7 +18,6 @@ from bnnviz.specs.forms import (
     is_name,
     is_object,
     is_phase,
-    is_positive,
     is_spec,
     is_text,
     list_of,
@@ -30,7 +29,6 @@ from bnnviz.specs.forms import (
 
 _is_digest = matches(re.compile(r"[0-9a-f]{64}"))
 _is_checkpoint = matches(re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}"))
-_is_frames = matches(re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}"))
 
 _HEADER = {
     "bnnviz": is_name,
@@ -47,9 +45,6 @@ _HEADER = {
     "start_sha256": or_none(_is_digest),
 }
 _MARK = {"file": _is_checkpoint, "step": is_count, "size": is_count, "sha256": _is_digest}
-_FRAME_FILE = {"file": _is_frames, "sha256": _is_digest, "size": is_count}
-_PIECE = _FRAME_FILE | {"first": is_count, "last": is_count, "count": is_positive}
-_FRAME_INDEX = {"scene": or_none(record(_FRAME_FILE)), "pieces": list_of(record(_PIECE))}
 _PROGRESS = {
     "counts": list_of(is_count, least=1),
     "alive": list_of(is_flag, least=1),
@@ -62,7 +57,6 @@ _PROGRESS = {
     "seconds": is_amount,
     "gradients": is_amount,
     "error": or_none(is_text),
-    "frames": or_none(record(_FRAME_INDEX)),
 }
 
 
@@ -76,8 +70,5 @@ def unfit_progress(found: Mapping[str, Any]) -> str | None:
     wrong = unfit(found, _PROGRESS, {})
     if wrong is not None:
         return wrong
-    if not len(found["counts"]) == len(found["alive"]) == found["spec"]["chains"]:
-        return "counts"
-    index = found["frames"] or {"scene": None, "pieces": []}
-    ordered = all(piece["first"] <= piece["last"] for piece in index["pieces"])
-    return None if ordered and (index["scene"] or not index["pieces"]) else "frames"
+    fits = len(found["counts"]) == len(found["alive"]) == found["spec"]["chains"]
+    return None if fits else "counts"

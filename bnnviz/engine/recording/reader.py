@@ -3,11 +3,9 @@
 A recording is a folder that `bnnviz.engine.recording.writer` writes:
 
 - ``header.json``: spec, change log, versions, device, checksum of the data;
-- ``draws.zarr``: the groups ``posterior`` and ``sample_stats`` (chain, draw), which ArviZ opens, and ``steps``, the
-  log of each step of the first chain;
+- ``draws.zarr``: the groups ``posterior`` and ``sample_stats`` (chain, draw), which ArviZ opens;
 - ``checkpoint-N-...``: the state after step N, without the draws;
-- ``frames-N-...``: frames from step N on, several per file, and ``frames-scene-...``;
-- ``progress.json``: the number of complete draws per chain, checkpoints and frames; written last;
+- ``progress.json``: the number of complete draws per chain, and checkpoints; written last;
 - ``summary.json``: the last written `ViewedRun.summary`;
 - ``data.bin`` and ``start.bin`` (optional): the rows of the user's file, and the chains' starting points, whose
   checksum is in the header.
@@ -19,7 +17,6 @@ module does not import torch.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import re
 import shutil
@@ -31,9 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz import optional, paths
-from bnnviz.engine.frames import codec
 from bnnviz.engine.recording import arrays, contents
-from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, X
 from bnnviz.engine.recording.lock import RecordingLock
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
@@ -46,7 +42,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER, PROGRESS, SUMMARY, FILE = "header.json", "progress.json", "summary.json", "data.bin"
 START = "start.bin"
-SCENE, PIECES = "scene", "pieces"
 _MOST_TEXT = 1 << 26  # maximum bytes of a JSON file
 
 
@@ -177,19 +172,6 @@ class Recording:
             raise self.damaged(name)
         return content
 
-    def frame_files(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-        """Return the entries of the scene's file and of the frame files, as in the progress."""
-        index = self.progress["frames"] or {SCENE: None, PIECES: []}
-        return index[SCENE], index[PIECES]
-
-    def frames(self, entry: dict[str, Any]) -> Any:
-        """Return the scene or the frames in a file of `frame_files`."""
-        content = self.part(entry["file"], entry["sha256"])
-        try:
-            return codec.unpack(content)
-        except (codec.OtherFormat, *codec.DAMAGE) as error:
-            raise self.damaged(entry["file"]) from error
-
     def attachment(self) -> bytes | None:
         """Return the rows of the user's own file; None without one."""
         return self._bytes(FILE) if (self.folder / FILE).exists() else None
@@ -240,23 +222,11 @@ class Recording:
         """Return a label for each coordinate of the draws."""
         return self._labels("posterior", "coordinate")
 
-    def steps(self) -> dict[str, np.ndarray]:
-        """Return the log: the info of each step for the first chain, by name."""
-        told = self._array(STEPS, None)
-        return {} if told is None else dict(zip(self._labels("steps", "figure"), told.T, strict=True))
-
     def check(self) -> None:
         """Read and check the whole recording."""
         for each in self.progress["marks"]:
             self.checkpoint(each["step"])
         self.header, self.last_summary, self.start_points(), self.read_log_weights()
-        told = self._array(STEPS, None)
-        if (0 if told is None else len(told)) < min(self.progress["steps"], arrays.MOST_STEPS):
-            raise self.damaged(f"{DRAWS}/{STEPS}")
-        self.steps()
-        scene, pieces = self.frame_files()
-        for entry in [*pieces, *([] if scene is None else [scene])]:
-            self.frames(entry)
         if self.read_draws() is None and self.header["spec"].get("draws") is not None:
             raise self.damaged(f"{DRAWS}/{X}")
 
@@ -273,11 +243,10 @@ class Recording:
         """Return an array, or its first columns; data beyond the progress may be incomplete."""
         check_zarr()
         self.files()
-        of_steps, counts = path == STEPS, self.progress["counts"]
+        counts = self.progress["counts"]
         end = self.whole if self.progress["phase"] == "done" else max(counts)
-        end = min(self.progress["steps"] if of_steps else end, math.inf if most is None else most)
         try:
-            return arrays.read(self.folder / DRAWS, path, end, chains=None if of_steps else len(counts))
+            return arrays.read(self.folder / DRAWS, path, end if most is None else min(end, most), len(counts))
         except arrays.BROKEN as error:
             raise self.damaged(f"{DRAWS}/{path}") from error
 

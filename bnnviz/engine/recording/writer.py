@@ -27,13 +27,10 @@ import torch
 from bnnviz import paths
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.protocol import SingleRun
-from bnnviz.engine.recording import recorded_frames
-from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X, opened
+from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, X, opened
 from bnnviz.engine.recording.arviz import header
 from bnnviz.engine.recording.lock import LOCK, RecordingGone, RecordingLock
 from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, PROGRESS, START, SUMMARY, Recording, check_zarr
-from bnnviz.engine.recording.recorded_frames import RecordedFrames
-from bnnviz.engine.recording.step_log import StepLog
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.files import HALF_WRITTEN, make_private, to_json, write_json, write_whole
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
     import zarr
 
 
-_CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, per file
+_CHUNK = 1 << 20  # bytes of draws per file
 _EVERY_S = 2.0
 _LOOK_S = 0.25
 _SHARE = 0.02  # maximum fraction of the run's time spent on writing
@@ -56,9 +53,7 @@ _COMING, _GOING = ".coming", ".going"
 class RecordingWriter:
     """Write a run to disk."""
 
-    def __init__(
-        self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
-    ) -> None:
+    def __init__(self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S) -> None:
         check_zarr()
         self.run, self.folder = run, Path(folder)
         # Writing may take a fraction of the run's work; a paused run is written too.
@@ -71,8 +66,6 @@ class RecordingWriter:
         self._seen, self._written = run.seconds, self._state  # at the last look, and at the last write
         self._whole = 0  # common draws of all chains on disk
         self._checkpoints: list[dict[str, Any]] = []
-        self._log = StepLog()
-        self._frames, self._keeps_frames = RecordedFrames(run), frames
         try:
             if self.folder.parent == paths.recordings():
                 make_private(self.folder.parent)
@@ -83,15 +76,12 @@ class RecordingWriter:
                 self._arrays = self._make()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
-        run.listeners.append(self._log)
 
     def note(self, now: bool = False) -> bool:
         """Write new data if it is due or ``now``; return whether it was written."""
         if now or self._looked.due:
             self._looked.spent()
             self._lock.check()
-        if self._keeps_frames:
-            self._frames.look()
         if not now and not self._due():
             return False
         self._begun = time.perf_counter()
@@ -121,13 +111,8 @@ class RecordingWriter:
             return False
         return self._by_work.due or self._resting.due
 
-    def close(self, summary: bool = True, asks: bool = True) -> None:
-        """Write the remaining data and the final results, stop observing the run and unlock the folder."""
-        if self._log in self.run.listeners:
-            self.run.listeners.remove(self._log)
-        self._keeps_frames = self._keeps_frames and asks
-        if self._keeps_frames:
-            self._frames.end()
+    def close(self, summary: bool = True) -> None:
+        """Write the remaining data and the final results, and unlock the folder."""
         try:
             self.note(now=True)
         except RecordingGone:
@@ -138,7 +123,7 @@ class RecordingWriter:
                 self._write_array_at_once()
             elif self.run.phase == "done":
                 self._cut()
-            if summary and asks and self.run.store.common(self.run.alive):
+            if summary and self.run.store.common(self.run.alive):
                 write_json(self.folder / SUMMARY, {"format": FORMAT, **to_json(summarise(self.run))})
             self._write_header()
             self._lock.release(remove=True)
@@ -149,9 +134,7 @@ class RecordingWriter:
             self._lock.release()
 
     def abandon(self) -> None:
-        """Stop observing the run without writing, as the folder is gone."""
-        if self._log in self.run.listeners:
-            self.run.listeners.remove(self._log)
+        """Write nothing more, and unlock the folder."""
         self._lock.release()
 
     # --- beginning
@@ -221,18 +204,13 @@ class RecordingWriter:
         known = Recording(self.folder)
         self._checkpoints = [each for each in known.progress["marks"] if each["step"] <= self.run.steps]
         self._whole = int(self.run.store.counts.min())
-        self._frames = RecordedFrames(self.run, recorded_frames.until(known, self.run.steps))
         if self.run.steps < known.progress["steps"]:
             # Keep everything named by the progress.
             self._write_checkpoint()
-            self._write_frames()
             self._write_progress()
         if self.run.spec.draws is None:
             self._remove_arrays()  # until the end, only the checkpoint has the draws
         root = opened(self.folder / DRAWS, "r+")
-        if STEPS in root:
-            told = root[STEPS]
-            told.resize((min(told.shape[0], self.run.steps), told.shape[1]))
         return {path: root[path] for path in _buffers(self.run) if path in root}
 
     # --- writing
@@ -244,15 +222,12 @@ class RecordingWriter:
             for path, buffer in _buffers(run).items():
                 if path in self._arrays:
                     self._write_draws(self._arrays[path], buffer, self._whole, end)
-        self._write_log()
         _settle(self.folder / DRAWS, self._begun)
         self._write_checkpoint()
-        self._write_frames()
         self._write_progress()
         self._whole = int(run.store.counts.min())
         kept = {each["file"] for each in self._checkpoints}
-        kept |= self._frames.names
-        for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("frames-*")):
+        for old in self.folder.glob("checkpoint-*"):
             if old.name not in kept:
                 old.unlink(missing_ok=True)
 
@@ -264,18 +239,6 @@ class RecordingWriter:
             last = min(first + each, end)
             rows = buffer[:, first:last].cpu().numpy()
             array[:, first:last] = rows if array.ndim == 3 else rows[..., 0]
-
-    def _write_log(self) -> None:
-        taken = self._log.take()
-        if taken is None:
-            return
-        first, told = taken
-        root = opened(self.folder / DRAWS, "r+")
-        array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
-        # Steps lost to a full disk stay nan.
-        missed = np.full((max(0, first - array.shape[0]), told.shape[1]), np.nan, told.dtype)
-        array.resize((first + len(told), told.shape[1]))
-        array[first - len(missed) :] = np.concatenate([missed, told])
 
     def _write_checkpoint(self) -> None:
         """Write a checkpoint, and choose which older ones to keep."""
@@ -292,10 +255,6 @@ class RecordingWriter:
         ):
             del self._checkpoints[_least_missed([each["step"] for each in self._checkpoints])]
 
-    def _write_frames(self) -> None:
-        for name, content in self._frames.files().items():
-            write_whole(self.folder / name, content)
-
     def _write_progress(self) -> None:
         run = self.run
         progress = {
@@ -303,7 +262,6 @@ class RecordingWriter:
             "counts": run.store.counts.tolist(),
             "alive": run.alive.tolist(),
             "marks": self._checkpoints,
-            "frames": self._frames.index,
             "spec": run.spec.to_json(),
             "changes": run.changes,
             "finished": run.finished,
@@ -388,22 +346,6 @@ def _new_array(root: zarr.Group, path: str, buffer: torch.Tensor, names: list[st
     if names is not None:
         _label(group, "coordinate", np.array(names, dtype=object))
     return array
-
-
-def _new_log(root: zarr.Group, names: list[str]) -> zarr.Array:
-    group, _, variable = STEPS.rpartition("/")
-    group = root.require_group(group)
-    _label(group, "figure", np.array(names, dtype=object))
-    return group.create_array(
-        variable,
-        shape=(0, len(names)),
-        chunks=(_STEPS_CHUNK, len(names)),
-        dtype="float32",
-        dimension_names=("step", "figure"),
-        fill_value=float("nan"),
-        compressors=_checked(),
-        config={"write_empty_chunks": True},
-    )
 
 
 def _label(group: zarr.Group, name: str, values: np.ndarray) -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from bnnviz.engine.cluster.actor import LiveRun
-from bnnviz.engine.cluster.loop import LiveLoop
+from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.history import timeline as timetravel
 from bnnviz.engine.history.fork import Fork, taken_up
 from bnnviz.engine.history.timeline import Checkpoint, History, Timeline
@@ -61,19 +61,19 @@ def same(run: ViewedRun, other: ViewedRun) -> bool:
 class Lab:
     """A live run, and what a page does with it."""
 
-    def __init__(self, loop: LiveLoop, spec: Spec, **options: Any) -> None:
-        self.actor = LiveRun(spec, "run", factory=spec.factory, loop=loop, **options)
+    def __init__(self, runs: LiveRuns, spec: Spec, **options: Any) -> None:
+        self.actor = LiveRun(spec, "run", factory=spec.factory, runs=runs, **options)
 
     @property
     def run(self) -> Any:
-        """The run; the loop's thread has it, so only look while it rests."""
+        """The run; its thread has it, so only look while it rests."""
         return self.actor._slot.host.run
 
     async def do(self, name: str, **args: Any) -> dict[str, Any]:
         while (await self.actor.ready())["state"] != "running":
             await asyncio.sleep(0.01)
         reply = await self.actor.command(name, args)
-        while self.run.phase == "start" or self.actor._slot.host.goal is not None or self.actor._slot.commands:
+        while self.run.phase == "start" or self.actor._slot.host.goal is not None or self.actor._slot.later:
             await asyncio.sleep(0.01)
             assert (await self.actor.status())["state"] == "running"
         return reply
@@ -97,14 +97,14 @@ def travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
 
     def tell(story: Callable[[Lab], Awaitable[None]], spec: Spec, **options: Any) -> None:
-        loop = LiveLoop(tmp_path / "live")
+        runs = LiveRuns(tmp_path / "live")
 
         async def whole() -> None:
-            lab = Lab(loop, spec, **options)
+            lab = Lab(runs, spec, **options)
             await asyncio.wait_for(story(lab), 120)
 
         asyncio.run(whole())
-        loop.close()
+        runs.close()
 
     return tell
 

@@ -16,7 +16,7 @@ from races import finished, race_of
 
 import bnnviz
 from bnnviz.engine.cluster.actor import LiveRun
-from bnnviz.engine.cluster.loop import LiveLoop
+from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.race.lane import largest_step_cost
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
@@ -221,17 +221,17 @@ def test_a_race_that_loses_its_worker_goes_on_with_the_same_draws(tmp_path):
 
     def live(until: float, **options: Any) -> Race:
         async def drive() -> Race:
-            actor = LiveRun(spec, "race", play=True, factory=spec.factory, loop=loop, **options)
+            actor = LiveRun(spec, "race", play=True, factory=spec.factory, runs=runs, **options)
             while actor._slot.run is None or actor._slot.run.progress < until:
                 assert actor._slot.state != "failed", actor._slot.message
                 await asyncio.sleep(0.01)
             return actor._slot.run
 
-        loop = LiveLoop(tmp_path)
+        runs = LiveRuns(tmp_path)
         try:
             return asyncio.run(drive())
         finally:
-            loop.close()
+            runs.close()
 
     first = live(0.4)
     assert (tmp_path / "race.ckpt").exists() and not first.finished

@@ -23,7 +23,7 @@ import bnnviz
 from bnnviz import samplers
 from bnnviz.cli.main import main
 from bnnviz.engine.cluster.actor import LiveRun
-from bnnviz.engine.cluster.loop import LiveLoop
+from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.recording import arrays, compare, reader
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.export import FORMS, export, to_arviz
@@ -136,23 +136,11 @@ def test_arviz_opens_the_folder_itself(whole: tuple[Path, ViewedRun]) -> None:
     assert list(tree["posterior"].coordinate.values) == ["x1", "x2"]
 
 
-def test_the_log_has_what_each_step_did_to_the_first_chain(tmp_path: Path) -> None:
-    seen: list[tuple[float, float]] = []
-    run = ViewedRun(BANANA.replace(draws=20))
-    run.listeners.append(lambda block: seen.extend((float(i.kind[0]), float(i.rate[0])) for i in block.infos))
-    recorder = RecordingWriter(run, tmp_path / "run", every_s=0)
-    finished(run, recorder)
-    recorder.close()
-    steps = Recording(tmp_path / "run").steps()
-    assert len(steps["kind"]) == run.steps == len(seen)
-    np.testing.assert_array_equal(np.stack([steps["kind"], steps["rate"]], 1), np.array(seen, dtype=np.float32))
-
-
 def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr("bnnviz.engine.recording.writer.time.perf_counter", lambda: clock[0])
     run = ViewedRun(BANANA)
-    recorder = RecordingWriter(run, tmp_path / "run", frames=False)
+    recorder = RecordingWriter(run, tmp_path / "run")
     run.prepare()
 
     def writes(works: float, rests: float) -> int:
@@ -234,7 +222,6 @@ def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> N
     np.testing.assert_array_equal(found.read_draws(), whole.draws)
     if whole.log_weights is not None:
         np.testing.assert_array_equal(found.read_log_weights(), whole.log_weights)
-    assert len(next(iter(found.steps().values()))) == run.steps
 
 
 def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) -> None:
@@ -258,7 +245,6 @@ def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) ->
     assert np.array_equal(to_arviz(before).posterior.x.values, run.draws)
     recorder.close()
     assert np.array_equal(Recording(tmp_path / "run").read_draws(), run.draws)
-    assert len(Recording(tmp_path / "run").steps()["kind"]) == run.steps
     again = resume(tmp_path / "run")
     recorder = RecordingWriter(again, tmp_path / "run")
     step_to(run, run.steps + 150)
@@ -331,10 +317,10 @@ async def reached(run: LiveRun, step: int) -> None:
 @pytest.mark.slow
 def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_path: Path) -> None:
     spec = BANANA.replace(draws=None)
-    loop = LiveLoop(tmp_path / "live")
+    runs = LiveRuns(tmp_path / "live")
 
     async def drive() -> None:
-        run = LiveRun(spec, "a", factory=spec.factory, loop=loop, play=True)
+        run = LiveRun(spec, "a", factory=spec.factory, runs=runs, play=True)
         await run.ready()
         assert (await run.command("record", {"recording": "mine"}))["record"] == "mine"
         with pytest.raises(BnnvizError, match="cannot name"):
@@ -355,7 +341,7 @@ def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_pat
     assert len(recording.read_draws()[0]) > 10
 
     async def go_on() -> None:
-        run = LiveRun(spec, "b", factory=spec.factory, loop=loop, record="ours", origin="ours")
+        run = LiveRun(spec, "b", factory=spec.factory, runs=runs, record="ours", origin="ours")
         assert (await run.ready())["step"] == before
         await run.command("play", {})
         await reached(run, before + 200)
@@ -365,7 +351,7 @@ def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_pat
 
     before = recording.progress["steps"]
     asyncio.run(go_on())
-    loop.close()
+    runs.close()
     later = Recording(home / "ours")
     assert later.progress["steps"] >= before + 200
     assert np.array_equal(later.read_draws(), again(later).draws)

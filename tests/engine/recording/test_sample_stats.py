@@ -49,14 +49,14 @@ def test_a_sampler_has_those_that_its_info_has() -> None:
 
 def test_a_recording_holds_them_and_goes_on_with_them(tmp_path: Path, whole: ViewedRun) -> None:
     run = ViewedRun(spec())
-    writer = RecordingWriter(run, tmp_path, frames=False)
+    writer = RecordingWriter(run, tmp_path)
     run.prepare()
     while run.store.common(run.alive) < 10:
         run.take(20, 0.5)
     writer.note(now=True)
     del writer
     run = resume(tmp_path)
-    writer = RecordingWriter(run, tmp_path, frames=False)
+    writer = RecordingWriter(run, tmp_path)
     finished(run)
     writer.close(summary=False)
     found = Recording(tmp_path).read_sample_stats()

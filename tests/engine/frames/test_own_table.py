@@ -7,7 +7,7 @@ import pytest
 
 import bnnviz
 from bnnviz import BnnvizError
-from bnnviz.engine.frames.typed_row import LEVELS
+from bnnviz.engine.frames.own_table import LEVELS
 from bnnviz.engine.history.fork import Fork
 from bnnviz.engine.history.timeline import Timeline
 from bnnviz.engine.viewed_run import ViewedRun
