@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
@@ -128,7 +127,7 @@ def replay(
         with run._lock:
             run = filming.past_of_run(run._run)
     elif isinstance(run, PublicRecording):
-        run = replace(filming.read_past(run.folder), target=run.target)
+        run = filming.read_past(run.folder, run.target)
     elif isinstance(run, str | Path):
         run = filming.frames_of(run, frames, steps=steps, progress=progress)
     elif not isinstance(run, Spec | filming.ReplayFrames):

@@ -130,7 +130,11 @@ class Spec:
 
     @classmethod
     def from_json(
-        cls, value: dict[str, Any] | str, attachment: bytes | None = None, start_points: bytes | None = None
+        cls,
+        value: dict[str, Any] | str,
+        attachment: bytes | None = None,
+        start_points: bytes | None = None,
+        own_target: bool = False,
     ) -> Spec:
         """Make a spec from a JSON object or text, checked, with every default filled in.
 
@@ -139,6 +143,8 @@ class Spec:
         value : dict or str
         attachment, start_points : bytes or None, default None
             The rows of the user's file and the points of a start, which the JSON does not contain.
+        own_target : bool, default False
+            Whether the target is an object of the caller's.
 
         Raises
         ------
@@ -147,7 +153,7 @@ class Spec:
         """
         names = tuple(f.name for f in dataclasses.fields(cls) if f.name not in BYTES)
         given = read_json(value, "A spec", names)
-        return cls(**given, attachment=attachment, start_points=start_points).checked()
+        return cls(**given, attachment=attachment, start_points=start_points).checked(own_target)
 
     def checked(self, own_target: bool = False) -> Spec:
         """Return the same spec with names and values checked and every default filled in.

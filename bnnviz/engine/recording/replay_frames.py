@@ -169,7 +169,11 @@ def past_of_run(run: SingleRun) -> PastRun:
 
 
 def past_of(
-    header: dict[str, Any], name: str, attachment: bytes | None = None, start_points: bytes | None = None
+    header: dict[str, Any],
+    name: str,
+    attachment: bytes | None = None,
+    start_points: bytes | None = None,
+    target: Target | None = None,
 ) -> PastRun:
     """Return the run described by a header."""
     spec, changes = header.get("spec"), header.get("changes", [])
@@ -179,10 +183,11 @@ def past_of(
         changes = [(int(step), dict(settings)) for step, settings in changes]
     except (TypeError, ValueError):
         raise BnnvizError(f"The change log of {name} is damaged; it cannot be done again.", "run") from None
-    return PastRun(Spec.from_json(spec, attachment, start_points), changes, header.get("steps"), header.get("device"))
+    spec = Spec.from_json(spec, attachment, start_points, target is not None)
+    return PastRun(spec, changes, header.get("steps"), header.get("device"), target)
 
 
-def read_past(path: str | Path) -> PastRun:
+def read_past(path: str | Path, target: Target | None = None) -> PastRun:
     """Read the input to repeat a run: from a recording's folder, a spec (JSON) or a saved run (NetCDF)."""
     path = Path(path)
     if not path.exists() and is_recording_name(path):
@@ -192,11 +197,11 @@ def read_past(path: str | Path) -> PastRun:
         progress = recording.progress  # the header is not updated at each change
         known = {"changes": progress["changes"], "steps": progress["steps"]}
         held = recording.attachment(), recording.start_points()
-        return past_of(recording.header | known, str(path), *held)
+        return past_of(recording.header | known, str(path), *held, target)
     if not path.is_file():
         raise BnnvizError(f"There is no {path}; give a recording's folder, a spec (JSON) or a saved run (.nc).", "run")
     if path.suffix == ".nc":
-        return past_of(_netcdf(path), str(path))
+        return past_of(_netcdf(path), str(path), target=target)
     spec = _json(path, path)
     if "lanes" in spec:
         raise BnnvizError(f"{path} is a race; only runs of one sampler are replayed.", "run")
