@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from bnnviz.engine.frames.builder import FrameBuilder
-from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.recording import arviz
 from bnnviz.engine.run.run import Run
@@ -28,8 +27,10 @@ class ViewedRun(Run):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._chain = WatchedChain(self)
-        self._frames = FrameBuilder(self, self._chain)
+        self.watched, self.chain_trace = 0, self.sampler.chain_trace()  # the chain whose path is shown
+        self.listeners.append(lambda step_batch: self.chain_trace.record(step_batch, self.watched))
+        self.on_move.append(self.trace_again)
+        self._frames = FrameBuilder(self)
         self.on_renewal.append(self._frames.forget)
 
     def release(self) -> None:
@@ -80,19 +81,23 @@ class ViewedRun(Run):
         """Show the chain, the plane and the followed quantity of another run of the same target, or of a fork."""
         self._frames.look_like(other.lead._frames)
 
+    def watch_chain(self, number: int) -> None:
+        """Show the path of another chain."""
+        if number != self.watched:
+            self.watched = number
+            self.trace_again()
+
+    def trace_again(self) -> None:
+        """Trace the watched chain anew, with the numbers of its events."""
+        self.chain_trace = self.sampler.chain_trace()
+        if self.events is not None:
+            self.chain_trace.count = int(self.events[self.watched])
+
     def show_here(self) -> None:
         """Restart the path of the watched chain here."""
-        self._chain.show_here()
-
-    @property
-    def chain_trace(self) -> Any:
-        """The sampler's trace of the watched chain."""
-        return self._chain.chain_trace
-
-    @property
-    def watched(self) -> int:
-        """The chain whose path is shown."""
-        return self._chain.number
+        self.trace_again()
+        if self.state is not None:
+            self.chain_trace.begin(self.state, self.watched)
 
     def plane(self) -> Projection:
         """Return the plane that paths are drawn in."""

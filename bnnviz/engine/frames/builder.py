@@ -16,7 +16,6 @@ from bnnviz.engine.frames import correlations, density, graph
 from bnnviz.engine.frames.counts import Counts, Rates
 from bnnviz.engine.frames.own_table import OwnTable
 from bnnviz.engine.frames.selection import NOTHING, Selection, projected
-from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.monitor.importance import Importance
 from bnnviz.engine.monitor.mixing import LiveMixing
@@ -47,26 +46,25 @@ _CURVE_POINTS = 161
 class FrameBuilder:
     """Build scene and frames of one run without affecting any draw."""
 
-    def __init__(self, run: SingleRun, chain: WatchedChain) -> None:
-        self.run, self._chain = run, chain
+    def __init__(self, run: SingleRun) -> None:
+        self.run = run
         self.run_id = uuid.uuid4().hex[:12]
         target = run.target
         self._names = target.names()
         self.predictor = Predictor(target) if isinstance(target, BNN) and target.likelihood.task != "outputs" else None
-        self._selection = Selection(run, chain)
+        self._selection = Selection(run)
         self._wanted_plane: dict[str, Any] | None = None
         self._components = Components(run)
         self._blocks = correlations.blocks(target)
         self._block = self._blocks[0]
         self._layers = [] if run.sampler.traits.weighted else graph.layers(target)
-        self._graph = graph.GraphPart(run, chain, self._components)
         self._seq = self._last_steps = 0
         self._last_frame = -np.inf
         self._rates = Rates()
         self._variances, self._mixing = Variances(run), LiveMixing(run, self.predictor)
-        self._importance = Importance(run, chain)
+        self._importance = Importance(run)
         measured = run.sampler.traits.weighted and self.predictor is not None
-        self._test_metrics = TestMetrics(run, chain, self._importance) if measured else None
+        self._test_metrics = TestMetrics(run, self._importance) if measured else None
         self._own = OwnTable(run, self._mixing, self.predictor is not None)
         self._counted = Counts()
         self._dotted = (0, -1)  # draws so far and basis of the dots
@@ -83,7 +81,7 @@ class FrameBuilder:
             "weights": self._weights,
             "marginal": self._marginal,
             "density": self._density,
-            "graph": lambda fast: self._graph.part(),
+            "graph": lambda fast: graph.part(run, self._components),
             "selection": self._selected,
             "prediction": lambda fast: self._predicted("prediction"),
             "spread": lambda fast: self._predicted("spread"),
@@ -104,7 +102,7 @@ class FrameBuilder:
 
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""
-        self._chain.choose(other._chain.number)
+        self.run.watch_chain(other.run.watched)
         self._wanted_plane, self._block = other._wanted_plane, other._block
         self._components.look_like(other._components)
         self._variances.expire()
@@ -131,7 +129,7 @@ class FrameBuilder:
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
-            self._chain.choose(chain)
+            self.run.watch_chain(chain)
         if plane is not None:
             self._check_plane(plane)
             self._components.show_canonical(bool(plane.get("canonical")))
@@ -292,7 +290,7 @@ class FrameBuilder:
             return {}
         # The views that fit the axes may not be shown first.
         self._components.refit()
-        part = self._chain.chain_trace.part(name, self.plane(), fast)
+        part = self.run.chain_trace.part(name, self.plane(), fast)
         more = {
             "path": lambda: {"awaits": self._awaited()} | self._drawn(fast),
             "envelope": lambda: self._counted.figures,
@@ -317,17 +315,17 @@ class FrameBuilder:
     def _predicted(self, name: str) -> dict[str, Any]:
         """Return the prediction, or the spread of the draws of a map."""
         run = self.run
-        if self.predictor is None or self._chain.chain_trace.now is None:
+        if self.predictor is None or self.run.chain_trace.now is None:
             return {}
         if run.sampler.traits.weighted:
             theta = self._importance.current(_RESAMPLED)
             return (
                 self.predictor.spread_of(theta)
                 if name == "spread"
-                else self.predictor.part_of(theta, self._chain.chain_trace.current_point())
+                else self.predictor.part_of(theta, self.run.chain_trace.current_point())
             )
         make = self.predictor.spread if name == "spread" else self.predictor.part
-        return make(run.store, run.alive, self._chain.chain_trace.current_point())
+        return make(run.store, run.alive, self.run.chain_trace.current_point())
 
     def _status(self, fast: bool) -> dict[str, Any]:
         run = self.run
@@ -352,16 +350,14 @@ class FrameBuilder:
 
     def _caption(self, fast: bool) -> dict[str, Any]:
         run = self.run
-        part = self._chain.chain_trace.part("caption", self.plane(), False)
+        part = self.run.chain_trace.part("caption", self.plane(), False)
         if not part:
             return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
         rests = run.sampler.traits.one_point and run.finished
         if fast and run.phase != "start" and not rests:
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
-            part = {
-                "text": changed + self._counted.sentence + self._narrow() + self._held_way(),
-                "kind": "summary",
-            }
+            narrow = "" if self._variances.remark is None else f" {self._variances.remark.text}"
+            part = {"text": changed + self._counted.sentence + narrow + self._held_way(), "kind": "summary"}
         warnings = run.sampler.text(run.sampler).warnings(self._counted.figures)
         # Remedies of a sampler are buttons: settings to change.
         remedies = [
@@ -370,16 +366,12 @@ class FrameBuilder:
             for each in message.remedies
         ]
         statements = [message.statement for message in warnings]
-        measured = [message.text for message in self._variances.messages()]
+        measured = [message.text for message in self._variances.messages]
         return part | {"warning": " ".join(statements + measured), "remedies": remedies}
 
     def _way(self) -> str:
         """Describe the progress to the first draw if it takes long."""
         found = self.run.waiting.message()
-        return "" if found is None else f" {found.text}"
-
-    def _narrow(self) -> str:
-        found = self._variances.remark()
         return "" if found is None else f" {found.text}"
 
     def _held_way(self) -> str:
@@ -434,10 +426,10 @@ class FrameBuilder:
     def _density(self, fast: bool) -> dict[str, Any]:
         """Return the histogram of the draws, with past densities of the watched chain if its states are densities."""
         part = density.histogram(self.run)
-        if not part or not self.run.sampler.traits.functional or self._chain.chain_trace.now is None:
+        if not part or not self.run.sampler.traits.functional or self.run.chain_trace.now is None:
             return part and part | {"curves": None}
         line = np.linspace(*self.run.target.window()[0], _CURVE_POINTS)
-        return part | {"curves": self._chain.chain_trace.curves(line) | {"x": line}}
+        return part | {"curves": self.run.chain_trace.curves(line) | {"x": line}}
 
     def _table(self, fast: bool) -> dict[str, Any]:
         run = self.run

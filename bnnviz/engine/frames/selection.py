@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, evenly, weights
-from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.components import Component
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import SingleRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Projection
 
@@ -26,8 +25,8 @@ NOTHING: dict[str, Any] = {"kind": "none"}
 class Selection:
     """The selected draws or event of one run; a draw is identified by its chain and number."""
 
-    def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
-        self._run, self._chain = run, chain
+    def __init__(self, run: SingleRun) -> None:
+        self._run = run
         self.clear()
 
     def clear(self) -> None:
@@ -51,7 +50,7 @@ class Selection:
         checked = self._checked(choice) if choice is not None and event is None else None
         self.clear()
         if event is not None:
-            self._event = self._chain.chain_trace.event(event)
+            self._event = self._run.chain_trace.event(event)
         elif checked is not None:
             self._view, self._box, self._plane, self._key = *checked, plane, followed
 

@@ -8,11 +8,10 @@ from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.diagnostics import VarianceInflation
-from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.mixing import stated
 from bnnviz.engine.monitor.variances import EFFORT, is_clear, measured_variance_inflation
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import SingleRun
 
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions
@@ -31,8 +30,8 @@ def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
 class Importance:
     """Measure the last weighted draws of a run's sampler, once per iteration."""
 
-    def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
-        self._run, self._chain = run, chain
+    def __init__(self, run: SingleRun) -> None:
+        self._run = run
         self.forget()
 
     def forget(self) -> None:
@@ -44,21 +43,21 @@ class Importance:
     @property
     def weight_ess(self) -> float:
         """Weight ESS of the draws of the last iteration; nan before there are any."""
-        return self._chain.chain_trace.weight_ess
+        return self._run.chain_trace.weight_ess
 
     def current(self, count: int) -> Tensor:
         """Return resampled draws (count, dim) of the last iteration; (0, dim) without weights."""
-        found = self._chain.chain_trace.current()
+        found = self._run.chain_trace.current()
         if found is None:
-            return self._chain.chain_trace.current_point()[None][:0]
+            return self._run.chain_trace.current_point()[None][:0]
         return resampled(found[0], found[1].cpu().numpy(), count)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone): weight ESS, tail of the weights, and known variances with the estimates."""
-        found = self._chain.chain_trace.current()
+        found = self._run.chain_trace.current()
         if found is None:
             return self._rows
-        key = self._chain.chain_trace.iteration, self._run.era
+        key = self._run.chain_trace.iteration, self._run.era
         if key != self._key:
             self._key, self._rows = key, self._taken(*found)
         return self._rows
@@ -78,7 +77,7 @@ class Importance:
         return [
             [f"Weight ESS of {len(logs):,} draws", f"{weight_ess:,.1f}", "bad" if share < POOR else ""],
             ["Tail of the weights, Pareto k-hat", number(k, ".2f"), tone],
-            *_coverage(stein, missed, stated(self._stein[0], self._chain.chain_trace.iteration)),
+            *_coverage(stein, missed, stated(self._stein[0], self._run.chain_trace.iteration)),
             ["log of the integral of exp(-U)", with_error(log_z, error), ""],
             *known[:_MOST_VARIANCES],
         ]
@@ -86,7 +85,7 @@ class Importance:
     def _off_by_stein(self, draws: Tensor, logs: np.ndarray) -> VarianceInflation | None:
         """Return the error of variances by Stein's identity, measured again after a quarter more iterations."""
         measured, found = self._stein
-        iteration = self._chain.chain_trace.iteration
+        iteration = self._run.chain_trace.iteration
         if not measured <= iteration < EFFORT.growth * measured:
             found = measured_variance_inflation(self._run, EFFORT, draws[None], logs[None])
             self._stein = iteration, found

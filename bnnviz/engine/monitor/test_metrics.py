@@ -9,8 +9,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.metrics import Predictions, class_names, predict
 from bnnviz.engine.evaluation.predictions import observed_rows
-from bnnviz.engine.frames.watched_chain import WatchedChain
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import SingleRun
 
 if TYPE_CHECKING:
     from bnnviz.engine.monitor.importance import Importance
@@ -23,8 +22,8 @@ _AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
 class TestMetrics:
     """Measure the last weighted draws, once per viewed iteration."""
 
-    def __init__(self, run: DrawSource, chain: WatchedChain, importance: Importance) -> None:
-        self._run, self._chain, self._importance = run, chain, importance
+    def __init__(self, run: SingleRun, importance: Importance) -> None:
+        self._run, self._importance = run, importance
         self._classes = class_names(run.target)
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"
         measurable = picture != "roc" or diagnostics.has_learn()
@@ -42,7 +41,7 @@ class TestMetrics:
 
     def part(self, name: str) -> dict[str, Any]:
         """Return a part of a frame; empty before there are draws."""
-        iteration = self._chain.chain_trace.iteration
+        iteration = self._run.chain_trace.iteration
         if iteration and (iteration, self._run.era) != self._key:
             theta = self._importance.current(_DRAWS)
             if len(theta):

@@ -51,7 +51,10 @@ class Variances:
         """Drop results of earlier draws."""
         self.ess = self.rhat = self._tail = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # until these draws
-        self.variance_inflation: diagnostics.VarianceInflation | None = None
+        self._inflation: diagnostics.VarianceInflation | None = None
+        self._clear = self._contradicted = False  # the inflation is significant; the known variances contradict it
+        self.remark: Message | None = None  # that the draws are still too narrow, for no fault of the sampler
+        self.messages: list[Message] = []  # on clearly wrong variances, and on bad moves
         self._made = -1
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
@@ -77,20 +80,22 @@ class Variances:
             self.followed = float("nan")
         else:
             self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
-        self._compare()
-        self._try_identity()
+        self._measure()
+        self._judge()
 
-    def _compare(self) -> None:
-        """Compare the variances with the known ones, once there are enough draws."""
+    def _measure(self) -> None:
+        """Measure the variances, and after a quarter more draws than last time also Stein's identity."""
         run = self._run
         cov, self._count = run.target.cov(), run.store.common(run.alive) * int(run.alive.sum())
-        if cov is None or run.target.dim > _MOST_MOMENTS or self._count < _FEWEST_DRAWS:
-            return
-        moments = diagnostics.moments_with_errors(run.draws.astype(float))
-        self._moments = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
-        self._weighted = self._reweighed()
-        # It would be redundant for draws spread evenly along the path.
-        self._path = run.path_moments() if self._weighted else None
+        if cov is not None and run.target.dim <= _MOST_MOMENTS and self._count >= _FEWEST_DRAWS:
+            moments = diagnostics.moments_with_errors(run.draws.astype(float))
+            self._moments = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
+            self._weighted = self._reweighed()
+            # It would be redundant for draws spread evenly along the path.
+            self._path = run.path_moments() if self._weighted else None
+        if self._count >= max(_FEW_DRAWS, EFFORT.growth * self._tried):
+            self._tried, self._tried_at = self._count, run.steps
+            self._inflation = measured_variance_inflation(run)
 
     def _reweighed(self) -> list[float]:
         """Return the variances of draws at events with the weights that correct their bias."""
@@ -103,79 +108,55 @@ class Variances:
         mean = np.average(rows, axis=0, weights=weights)
         return np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
 
-    def _try_identity(self) -> None:
-        """Measure the variance inflation after a quarter more draws than last time."""
-        if self._count >= max(_FEW_DRAWS, EFFORT.growth * self._tried):
-            self._tried, self._tried_at = self._count, self._run.steps
-            self.variance_inflation = measured_variance_inflation(self._run)
-
-    def messages(self) -> list[Message]:
-        """Return messages on clearly wrong variances, against known ones or by Stein's identity, and on bad moves."""
-        return [*(self._against_truth() or self._against_stein()), *self._of_moves]
-
-    def _off(self) -> Off | None:
-        return None if self._moments is None or self._count < _FEW_DRAWS else most_off(*self._moments)
-
-    def _against_truth(self) -> list[Message]:
-        off = self._off()
-        if off is None:
-            return []
-        return [Message("live_variance", name=self._run.target.names()[off.coordinate], ratio=off.ratio)]
-
-    def _against_stein(self) -> list[Message]:
-        if not self._is_off() or self.variance_inflation.share < 0:
-            return []
-        share, error = 100 * self.variance_inflation.share, 100 * self.variance_inflation.error
-        if share > 100 * _LARGE:
-            return [Message("live_stein_large", share=share)]
-        low, high = share - _INTERVAL * error, share + _INTERVAL * error
-        return [Message("live_stein", share=share, low=low, high=high)]
-
-    def remark(self) -> Message | None:
-        """Return the message that the draws are still too narrow, for no fault of the sampler; otherwise None."""
-        if not self._is_off() or self.variance_inflation.share > 0 or self._is_contradicted():
-            return None
-        cause = "the chains have not converged" if self._run.sampler.traits.converges else "the approximation is poor"
-        return Message("live_narrow", percent=max(0.0, 100 * (1 + self.variance_inflation.share)), cause=cause)
-
-    def _is_contradicted(self) -> bool:
-        """Return whether known variances clearly contradict the direction of Stein's identity.
-
-        The identity may confuse too wide and too narrow if chains have covered only a part of a curved density. An
-        estimate of 1 within its error, as for draws of one mode of two, does not contradict.
-        """
-        off, found = self._off(), self.variance_inflation
-        takes_a_side = abs(found.share) > _INTERVAL * found.error
-        return off is not None and takes_a_side and (off.ratio > 1) != (found.share > 0)
-
-    def _is_off(self) -> bool:
-        """Whether the variance inflation is significant."""
-        found = self.variance_inflation
-        return found is not None and is_clear(found.share, found.error)
+    def _judge(self) -> None:
+        """Compare the variances with the known ones, and otherwise judge them by Stein's identity."""
+        off = None if self._moments is None or self._count < _FEW_DRAWS else most_off(*self._moments)
+        self.remark, self.messages = None, [*self._of_moves]
+        if off is not None:
+            name = self._run.target.names()[off.coordinate]
+            self.messages.insert(0, Message("live_variance", name=name, ratio=off.ratio))
+        if self._inflation is None:
+            return
+        share, error = self._inflation.share, self._inflation.error
+        self._clear = is_clear(share, error)
+        # The identity may confuse too wide and too narrow if chains have covered only a part of a curved density. An
+        # estimate of 1 within its error, as for draws of one mode of two, does not contradict known variances.
+        self._contradicted = off is not None and abs(share) > _INTERVAL * error and (off.ratio > 1) != (share > 0)
+        if self._clear and share > 0 and off is None:
+            low, high = 100 * (share - _INTERVAL * error), 100 * (share + _INTERVAL * error)
+            interval = {} if share > _LARGE else {"low": low, "high": high}
+            self.messages.insert(
+                0, Message("live_stein" if interval else "live_stein_large", share=100 * share, **interval)
+            )
+        if self._clear and share <= 0 and not self._contradicted:
+            converges = self._run.sampler.traits.converges
+            cause = "the chains have not converged" if converges else "the approximation is poor"
+            self.remark = Message("live_narrow", percent=max(0.0, 100 * (1 + share)), cause=cause)
 
     def rows(self) -> list[list[str]]:
         """Return table rows (label, text, tone) for known variances and the variance inflation."""
-        return self._variances() + self._inflation_row()
+        rows = [] if self._moments is None else self._known_rows()
+        if self._inflation is None or self._contradicted:
+            return rows
+        ratio, error = 1 + self._inflation.share, self._inflation.error
+        tone = "bad" if self._clear else "good" if abs(ratio - 1) + error < _NEAR else ""
+        told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
+        return [*rows, [f"Variances / true (Stein's identity){stated(self._tried_at, self._run.steps)}", told, tone]]
 
-    def _variances(self) -> list[list[str]]:
-        if self._moments is None:
-            return []
+    def _known_rows(self) -> list[list[str]]:
         ratios, z = _judged(*self._moments)
         tones = [_tone(*judged, self._count) for judged in zip(ratios, z, strict=True)]
         if self._run.target.dim > _MOST_VARIANCES:
             worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
             return [["Variance / truth (worst)", f"{ratios[worst]:.2f}", tones[worst]]]
-        names = self._run.target.names()
+        names, by = self._run.target.names(), self._run.sampler.traits.weighed_by
         rows = variance_rows(zip(names, *self._moments, tones, strict=True))
-        again, by = zip(names, self._weighted, strict=False), self._run.sampler.traits.weighed_by
-        rows += [[f"Weighted variance of {name}, by {by}", f"{variance:.2f}", ""] for name, variance in again]
-        return rows + self._path_rows(names)
-
-    def _path_rows(self, names: list[str]) -> list[list[str]]:
-        if self._path is None:
-            return []
-        variances = zip(names, self._path.variance, self._path.variance_se, strict=True)
-        return [[f"Path variance of {name}", with_error(variance, error), ""] for name, variance, error in variances]
+        for name, variance in zip(names, self._weighted, strict=False):
+            rows.append([f"Weighted variance of {name}, by {by}", f"{variance:.2f}", ""])
+        if self._path is not None:
+            for name, variance, error in zip(names, self._path.variance, self._path.variance_se, strict=True):
+                rows.append([f"Path variance of {name}", with_error(variance, error), ""])
+        return rows
 
     def mixing(self, label: str) -> list[list[str]]:
         """Return rows on the mixing of the first component, called ``label``."""
