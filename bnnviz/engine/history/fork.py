@@ -21,6 +21,7 @@ from bnnviz.engine.history.timeline import MAGIC, Checkpoint, LoggedChange, Time
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.draw_store import BlockStore
+from bnnviz.engine.run.run import OF_TARGET
 from bnnviz.engine.viewed_run import LONGEST_EVENT, ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
@@ -28,7 +29,6 @@ from bnnviz.specs import catalogue
 MOST = 4  # branches
 _VERSION = 1
 _FIRST = "A"  # continues unchanged
-_OF_TARGET = "target."
 _LONGEST_TEXT = 24
 _TRACE_DRAWS = 400
 _SEEN = 2  # columns of the table that fit on a page of common width
@@ -373,10 +373,10 @@ def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
 
 def _in_words(run: ViewedRun, name: str, value: Any) -> str:
     """Return a label for a changed setting."""
-    of_target = name.startswith(_OF_TARGET)
+    of_target = name.startswith(OF_TARGET)
     kind, owner = ("targets", run.spec.target) if of_target else ("samplers", run.spec.sampler)
     settings = catalogue.find(kind, owner)["settings"]
-    found = next((each for each in settings if each["name"] == name.removeprefix(_OF_TARGET)), None)
+    found = next((each for each in settings if each["name"] == name.removeprefix(OF_TARGET)), None)
     label = name if found is None else found["label"]
     if value is None and found is not None:
         value = found["empty"]

@@ -1,4 +1,4 @@
-"""Choose the device of a run, time its work there, and free its memory."""
+"""Choose the device of a run, time its work there, and check its memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import functools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
+from bnnviz import memory
 from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.samplers import Sampler
+    from bnnviz.targets import Target
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of glibc's mallopt
 _KEPT_FREE, _LARGE = 32 << 20, 4 << 20  # bytes
+_ROW_BYTES = 4  # of the random number per row for minibatches
 # Multiply-adds of one gradient below which a second thread does not pay.
 _THREADED_WORK = 50_000_000
 
@@ -112,3 +118,31 @@ def keep_freed() -> bool:
     except (AttributeError, OSError, TypeError):  # not glibc
         return False
     return bool(mallopt(_TRIM_THRESHOLD, _KEPT_FREE)) and bool(mallopt(_MMAP_THRESHOLD, _LARGE))
+
+
+def check_state(sampler: Sampler, target: Target, chains: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Raise for chains that exceed the memory, including the memory of one step."""
+    free = free_memory(device)
+    width = type(sampler).width  # some samplers know it only after preparation
+    numbers = (width if isinstance(width, int) else 1) * chains * target.dim
+    memory.check(
+        2 * numbers * dtype.itemsize,
+        f"{chains:,} chains in {target.dim:,} dimensions",
+        "take fewer chains, or a smaller target",
+        "chains",
+        free,
+    )
+    if getattr(sampler, "batch_size", None) is not None:
+        rows = getattr(target, "examples", 0)
+        memory.check(
+            _ROW_BYTES * chains * rows,
+            f"Batches of {rows:,} rows for {chains:,} chains",
+            "take fewer chains or rows",
+            "chains",
+            free,
+        )
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Return the free bytes of a GPU; None for a CPU."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import math
+import mmap
+import os
+import shutil
+import tempfile
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.engine.run.room import Room
+from bnnviz import memory, paths
+from bnnviz.engine.run.device import free_memory
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Draws
 
 LIVE_CAPACITY = 2000
@@ -18,6 +26,8 @@ _EARLY = 16
 # Maximum numbers of draws without a limit: 400 MB. Many chains keep fewer draws, but never too few to thin.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 64
 BLOCK = 16  # draws of each chain
+# Bytes of draws on a CPU from which on a file holds them, and maximum bytes before a flush.
+_IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
 
 
 class BlockStore:
@@ -166,3 +176,51 @@ class DrawStore:
         self._blocks = []
         self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
         self._room.written(kept)
+
+
+class Room:
+    """A tensor of zeros; a large one on a CPU is an unnamed file with its active pages in memory."""
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
+        size = math.prod(shape) * dtype.itemsize
+        if device.type != "cpu":
+            memory.check(size, "The draws", "keep fewer draws, or take the CPU", "draws", free_memory(device))
+        self._map: mmap.mmap | None = None
+        self._unwritten = 0
+        if device.type != "cpu" or size <= _IN_MEMORY:
+            self.tensor = torch.zeros(shape, device=device, dtype=dtype)
+            return
+        self._map = _mapped(size)
+        self.tensor = torch.frombuffer(self._map, dtype=dtype).view(shape)
+
+    def written(self, x: Tensor) -> None:
+        """Count written bytes and release flushed pages from memory."""
+        if self._map is None:
+            return
+        self._unwritten += x.numel() * x.element_size()
+        if self._unwritten >= _UNWRITTEN:
+            self._unwritten = 0
+            self._map.flush()
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    """Map an anonymous file of ``size`` bytes with reserved disk space."""
+    folder = paths.draws()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if size > shutil.disk_usage(folder).free:  # some disks would be filled before they report it
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with tempfile.TemporaryFile(dir=folder) as file:
+            # Without reserved disk space a write to the map would end the process.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+            return mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise BnnvizError(
+            f"The draws take {size / 1e9:.1f} GB, which the folder {folder} cannot hold ({error.strerror}): keep fewer"
+            " draws, or set BNNVIZ_HOME to a folder on a larger disk.",
+            "draws",
+        ) from error

@@ -19,8 +19,7 @@ from bnnviz import samplers, targets
 from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run import failures
-from bnnviz.engine.run.changes import Change
-from bnnviz.engine.run.device import Clock, choose_device, keep_freed, threads_for, using_threads
+from bnnviz.engine.run.device import Clock, check_state, choose_device, keep_freed, threads_for, using_threads
 from bnnviz.engine.run.initialization import (
     Descent,
     Start,
@@ -31,7 +30,6 @@ from bnnviz.engine.run.initialization import (
     refit,
 )
 from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
-from bnnviz.engine.run.room import check_state
 from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
@@ -44,6 +42,7 @@ from bnnviz.targets.base import RejectedPoints
 
 log = logging.getLogger(__name__)
 
+OF_TARGET = "target."  # before the names of a target's settings
 _LONGEST_BLOCK = 256
 # Maximum fraction of the caller's time per block, so that observers get answers in time.
 BLOCK_SHARE = 0.6
@@ -454,17 +453,24 @@ class Run(Restorable):
         if settings == {"warmup": "ended"}:
             self.end_warmup()
             return
-        change = Change.of(settings, self.sampler, self.target)
-        spec = change.applied(self.spec).checked(self.own_target)
+        of_target = {name.removeprefix(OF_TARGET): v for name, v in settings.items() if name.startswith(OF_TARGET)}
+        of_sampler = {name: value for name, value in settings.items() if not name.startswith(OF_TARGET)}
+        for owner, values in ((self.sampler, of_sampler), (self.target, of_target)):
+            for name in values:
+                if name in owner.param and not getattr(owner.param[name], "live", False):
+                    raise BnnvizError(f"{name} cannot change during a run; start a new run with it.", name)
+        spec = self.spec.replace(
+            settings=self.spec.settings | of_sampler, target_settings=self.spec.target_settings | of_target
+        ).checked(self.own_target)
         sampler = type(self.sampler)(**spec.settings)
         sampler.warmup_moves = self.warmup_moves
         sampler.check(self.target)
-        if change.target:
-            self.target.change({name: spec.target_settings[name] for name in change.target})
+        if of_target:
+            self.target.change({name: spec.target_settings[name] for name in of_target})
         self.changes.append((self.steps, dict(settings)))
         self.spec = spec
         self._switch.drop()
-        self._renew_sampler(sampler, moved=bool(change.target))
+        self._renew_sampler(sampler, moved=bool(of_target))
         self._new_era()
 
     def _choose_kernel(self, name: str) -> None:
