@@ -242,9 +242,7 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
     async def story(lab: Lab) -> None:
         await lab.do("pause")
         assert lab.run.steps == 300
-        events = [int(step) for step in (await lab.frame())["timeline"]["whole_step"]]
-        assert min(events) < 100
-        for goal in (max(step for step in events if step < 290), next(step for step in events if step > 120)):
+        for goal in (280, 120):
             await lab.do("back", step=goal)
             there = at(spec, goal)
             assert same(lab.run, there)
