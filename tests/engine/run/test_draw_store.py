@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bnnviz.diagnostics.geometry import pca
-from bnnviz.engine.run import room
+from bnnviz.engine.run import draw_store
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Draws
@@ -33,8 +33,8 @@ def test_a_file_holds_what_memory_does(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     alive = np.array([True, True])
     plain = filled(limit, 50, 20)
-    monkeypatch.setattr(room, "_IN_MEMORY", 100)
-    monkeypatch.setattr(room, "_UNWRITTEN", 500)
+    monkeypatch.setattr(draw_store, "_IN_MEMORY", 100)
+    monkeypatch.setattr(draw_store, "_UNWRITTEN", 500)
     mapped = filled(limit, 50, 20)
     assert (tmp_path / "draws").is_dir() and not list((tmp_path / "draws").iterdir())
     assert torch.equal(plain.view(alive), mapped.view(alive))
@@ -58,7 +58,7 @@ def test_most_of_many_draws_is_not_in_memory(monkeypatch: pytest.MonkeyPatch, tm
 def test_a_disk_that_is_too_small_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     with pytest.raises(BnnvizError, match="keep fewer draws") as caught:
-        room._mapped(1 << 60)
+        draw_store._mapped(1 << 60)
     assert caught.value.field == "draws"
 
 
