@@ -324,3 +324,10 @@ def test_chains_that_do_not_overlap_have_densities_of_their_own() -> None:
     rng = np.random.default_rng(0)
     apart = plots.density({"mu": rng.normal(size=(3, 200)) + [[0.0], [0.0], [30.0]]})
     assert [each.label for each in apart] == [f"draws, chain {i}" for i in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("moving", [0, 1, 2])
+def test_a_density_of_chains_that_stand_still_is_drawn(moving: int) -> None:
+    values = np.ones((3, 40))
+    values[:moving] = np.random.default_rng(0).normal(size=(moving, 40))
+    assert plots.density({"mu": values}) is not None

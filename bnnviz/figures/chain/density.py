@@ -170,6 +170,9 @@ def _chains(draws: SourceDraws, name: str) -> list[tuple[np.ndarray, np.ndarray]
 
 def _overlap(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> bool:
     """Return whether the densities are connected: each shares area with another, and all with each other by these."""
+    curves = [(x, y) for x, y in curves if len(x)]  # a chain that stands still has no density
+    if len(curves) < 2:
+        return True
     low, high = extent(*(x for x, _ in curves))
     grid = np.linspace(low, high, 2000)
     heights = np.array([np.interp(grid, x, y, left=0.0, right=0.0) for x, y in curves])
