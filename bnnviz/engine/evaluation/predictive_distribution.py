@@ -30,7 +30,7 @@ _OF_OUTPUTS = (
 _MOST_WORK, _LEAST_DRAWS = 20_000_000, 100  # default maximum of rows times draws, and the minimum number of draws
 _MOST_DRAWS = 1000  # maximum draws of a quantile
 _ITERATIONS, _PRECISE = 60, 1e-8  # of Newton's method, and the precision of a probability
-_NUMBERS = 4_000_000  # predictions of all draws in memory at once
+_NUMBERS = 400_000  # predictions of all draws at once, which fit into a cache
 _FAR_QUANTILE = 0.99
 _MOST_NEIGHBOURS = 20_000  # maximum training rows of the nearest-neighbour search
 

@@ -54,7 +54,9 @@ class RealNumbers(Likelihood):
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
         """Return the probability of at most y."""
-        return self._standard_cdf((y - numbers(self.mean(f))) / numbers(self._scale(f)))
+        z = y - numbers(self.mean(f))
+        z /= numbers(self._scale(f))
+        return self._standard_cdf(z)
 
     def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
         """Draw observations."""
