@@ -9,6 +9,7 @@ import torch
 import bnnviz
 
 
+@pytest.mark.slow
 def test_the_prior_predictive_of_a_linear_model_is_the_known_normal_law() -> None:
     x = np.linspace(-1, 1, 12)[:, None]
     module = torch.nn.Linear(1, 1)

@@ -59,6 +59,7 @@ def test_a_seed_is_a_number_or_comes_from_a_generator() -> None:
     assert seed(None) != seed(None)
 
 
+@pytest.mark.slow
 def test_a_run_that_has_not_converged_warns_once_and_a_good_one_does_not() -> None:
     with pytest.warns(bnnviz.SamplingWarning) as caught:
         run = sample("banana", "hmc")

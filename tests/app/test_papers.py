@@ -80,6 +80,7 @@ def test_every_card_opens(experiment: Experiment) -> None:
     assert len(card._body) == 0
 
 
+@pytest.mark.slow
 def test_the_address_opens_cards_and_follows_them() -> None:
     flags, names = address.named({"open": [b"pdmp-table1,nope,func-wells"], "projector": [b"1"]}, "open")
     shown = PapersPage(True, flags | {"theme": "dark"}, names)

@@ -32,6 +32,7 @@ def home(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     yield tmp_path / "recordings"
 
 
+@pytest.mark.slow
 def test_the_list_and_the_texts_go_on_beside_what_was_made_up(home: Path) -> None:
     for number, case in enumerate(VALUES[::3]):
         shutil.copytree(home / "sound", home / f"crafted-{number}")

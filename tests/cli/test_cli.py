@@ -305,6 +305,7 @@ def test_ctrl_c_in_the_first_seconds_prints_no_traceback(line: str, after: float
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_told_to_end_keeps_its_recording(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -58,6 +58,7 @@ def test_each_row_has_a_line(recorded: tuple[Path, Path], tmp_path: Path, capsys
     assert [float(row["mean"]) for row in rows] == pytest.approx(list(frame.mean), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_predicts_the_same(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
     new.write_text("kind,x\na,1.5\nc,-1\n")
@@ -135,6 +136,7 @@ def _alone(program: Path, rows: np.ndarray) -> dict[str, list]:
     return json.loads(subprocess.run(line, capture_output=True, text=True, check=True, cwd="/").stdout)
 
 
+@pytest.mark.slow
 def test_an_exported_ensemble_predicts_numbers_without_bnnviz(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     run, _ = recorded
     assert run_here(f"export {run} --format torchscript --draws 1000 --out {tmp_path / 'e.pt'}") == 0
@@ -146,6 +148,7 @@ def test_an_exported_ensemble_predicts_numbers_without_bnnviz(recorded: tuple[Pa
     assert found["names"][0] == "x" and len(found["names"]) == 4
 
 
+@pytest.mark.slow
 def test_an_exported_ensemble_predicts_classes_without_bnnviz(tmp_path: Path) -> None:
     file, run = tmp_path / "kinds.csv", tmp_path / "run"
     x = np.random.default_rng(0).normal(size=(40, 2))

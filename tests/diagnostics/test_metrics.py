@@ -123,6 +123,7 @@ def two_classes(**more) -> targets.BNN:
     return targets.BNN(nn.Linear(1, 1), known, "bernoulli").to("cpu", torch.float64)
 
 
+@pytest.mark.slow
 def test_weights_say_how_often_a_draw_is_taken():
     """A right draw and a wrong one, nine to one: accuracy of each draw is 1 or 0, its mean the weight."""
     target, draws = two_classes(), logits((5.0, 0.0), (-5.0, 0.0))

@@ -150,6 +150,7 @@ def test_components_and_correlations_are_of_the_representatives(run):
     run.watch(component={"kind": "pc", "number": 1})
 
 
+@pytest.mark.slow
 def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same_reference(monkeypatch, run):
     assert np.array_equal(ViewedRun.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
     monkeypatch.setattr("bnnviz.engine.monitor.components._WIDEST", 3)

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 _SAMPLES = """
 import torch, bnnviz
 net = torch.nn.Sequential(torch.nn.Linear(1, 20), torch.nn.Tanh(), torch.nn.Linear(20, 1))
@@ -17,6 +19,7 @@ bnnviz.sample(bnnviz.BNN(net, (x, x**2)), "bps", draws=10**6, warmup=2, chains=2
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_nobody_catches_ends_without_an_abort() -> None:
     with subprocess.Popen([sys.executable, "-c", _SAMPLES], stdout=-1, stderr=-1, text=True) as process:
         assert process.stdout.readline() == "ready\n", process.stderr.read()

@@ -83,6 +83,7 @@ def test_who_looks_on_changes_no_draw(name: str) -> None:
     assert np.array_equal(alone.draws, viewed.draws)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_of_the_run_whoever_looks_on() -> None:
     viewed = ViewedRun(SPECS["bps"])
     viewed.prepare()

@@ -414,6 +414,7 @@ def test_wait_returns_when_its_time_is_over(seconds: float, paused: bool) -> Non
     ended(run.stop())
 
 
+@pytest.mark.slow
 def test_a_run_ends_when_its_minutes_are_over() -> None:
     run = bnnviz.sample(network(), minutes=0.05)
     assert run.phase == "done" and run.draws.shape[1] > 0

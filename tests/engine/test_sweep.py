@@ -112,6 +112,7 @@ def test_a_sweep_that_cannot_be_run_is_refused_by_its_field(value: object, field
 # --- runs
 
 
+@pytest.mark.slow
 def test_runs_are_recorded_and_a_longer_sweep_runs_only_what_is_new(client: distributed.Client, tmp_path: Path) -> None:
     assert sorted(sweep.run_sweep(client, seeds(2), tmp_path)) == [(name, None) for name in sorted(seeds(2))]
     assert_all_recorded(seeds(2), tmp_path)
@@ -223,6 +224,7 @@ def test_a_cluster_elsewhere_is_used_with_dasks_certificates_and_refuses_whoever
 # --- experiments
 
 
+@pytest.mark.slow
 def test_an_experiment_has_the_same_results_on_two_workers(
     client: distributed.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

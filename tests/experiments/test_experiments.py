@@ -144,6 +144,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> PredictiveExperiment:
     return made
 
 
+@pytest.mark.slow
 def test_a_row_has_means_over_runs_of_means_over_draws(small: PredictiveExperiment) -> None:
     done: dict[str, list] = {}
     for case, _, found in small.reproduce():
@@ -164,6 +165,7 @@ def test_a_row_has_means_over_runs_of_means_over_draws(small: PredictiveExperime
     assert failed["auc"] is None and "nan" in failed["error"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_experiment_continues(
     small: PredictiveExperiment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +192,7 @@ def test_an_interrupted_experiment_continues(
     assert small.kept() == 3
 
 
+@pytest.mark.slow
 def test_the_pilot_estimates_time_and_memory(
     small: PredictiveExperiment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -229,6 +232,7 @@ def test_final_errors_roughness_and_half_of_the_way() -> None:
     assert found["roughness"] == pytest.approx(0.7 / 4) and found["halfway"] == 30
 
 
+@pytest.mark.slow
 def test_the_curves_are_the_errors_of_the_draws() -> None:
     def short(spec: Spec) -> Spec:
         target = spec.target_settings | {"data": "mnist", "network": "mlp", "train_rows": 40, "test_rows": 30}

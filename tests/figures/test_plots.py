@@ -311,6 +311,7 @@ def test_a_page_needs_no_network(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["trace.html"]
 
 
+@pytest.mark.slow
 def test_figures_are_linked_by_the_first_call_of_a_process() -> None:
     code = (
         "import os; import numpy as np; from bnnviz import plots; d = np.random.default_rng(0).normal(size=(2, 50, 2));"

@@ -62,6 +62,7 @@ def printed(figure: Any, size: tuple[float | None, float | None] = (None, None))
     return drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=[pytest.mark.slow] * (each != "legends")) for each in BESIDE]
 )

@@ -196,6 +196,7 @@ def test_a_failure_is_shown():
     assert [content for content, _ in page.messages if "frame" in content][-1]["said"] == "out of luck"
 
 
+@pytest.mark.slow
 def test_pages_do_not_pile_up(run):
     live = run.live()
     for number in range(MOST_SIGHTS + 3):

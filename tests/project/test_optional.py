@@ -66,6 +66,7 @@ TOLD = "\nfrom bnnviz.files import to_json\nprint(json.dumps([to_json(said), to_
 NO_DATA = "import os; os.environ.pop('BNNVIZ_DATA', None); os.environ['XDG_CACHE_HOME'] = os.environ['BNNVIZ_HOME']\n"
 
 
+@pytest.mark.slow
 def test_what_needs_no_missing_package_works_and_the_rest_names_the_extra(tmp_path):
     result = run_with(BEGIN + ALONE + TOLD, home=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -121,6 +122,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 def test_a_command_that_lacks_a_package_exits_with_2_and_others_work(tmp_path):
     working = ["--version", "list samplers", "recordings list"]
     result = run_with(DRIVE % json.dumps([*COMMANDS, *working]), more=("typer", "rich"), home=tmp_path)

@@ -37,6 +37,7 @@ def in_a_terminal(code: str) -> str:
     return shown.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_phase_and_share_and_a_pipe_what_the_program_prints() -> None:
     shown = in_a_terminal(SAMPLE)
     assert "sampling" in shown and "%" in shown

@@ -57,6 +57,7 @@ def p_of(shares: np.ndarray) -> float:
     return float(stats.ttest_1samp(shares, HEAVY).pvalue) if shares.std() else 0.0
 
 
+@pytest.mark.slow
 def test_modes_have_their_weights_and_without_temperatures_they_have_not() -> None:
     found = shares()
     assert p_of(found) > LEVEL

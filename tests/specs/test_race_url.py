@@ -57,6 +57,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(TEXTS) | st.text(max_size=20), max_size=8))
 def test_reading_never_fails(query):
     race, sentences = OPENING.read_query(query)

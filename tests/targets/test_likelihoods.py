@@ -269,6 +269,7 @@ def by_hand(kind: str, x: np.ndarray, y: np.ndarray, a: float, b: float) -> floa
     return prior - stats.poisson(np.exp(a * x + b)).logpmf(y).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", some_quick(["poisson", "heteroscedastic"], 1))
 def test_the_posterior_of_two_weights_is_that_of_quadrature(kind: str) -> None:
     rng = np.random.default_rng(3)

@@ -184,6 +184,7 @@ def test_what_the_compiler_gets_wrong_is_not_taken(tmp_path, monkeypatch: pytest
     assert target._native is None and "differ from PyTorch's" in caplog.text
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_runs_take_it_and_have_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     target = posterior([1, 5, 1], 10)

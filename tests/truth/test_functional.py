@@ -149,6 +149,7 @@ def test_sgfuncrld_with_noise_of_another_scale_is_caught(monkeypatch: pytest.Mon
     assert worst(state, sampler) > LIMIT
 
 
+@pytest.mark.slow
 def test_sgfuncrld_as_printed_has_another_law() -> None:
     """Far too cold but for rare wild moves, where a gradient was small: more than half lies within the median."""
     sampler, state = begun("sgfuncrld", chains=4000, variant="paper", step_size=0.01)
@@ -158,6 +159,7 @@ def test_sgfuncrld_as_printed_has_another_law() -> None:
     assert square.mean() > 10
 
 
+@pytest.mark.slow
 def test_the_mixture_is_wider_than_the_target_and_weights_undo_it() -> None:
     sampler, state = begun("func_hmc", chains=2000, step_size=0.3, draws_each=1)
     state = after(sampler, state, 60)

@@ -43,7 +43,7 @@ def test_the_law_of_the_rows_is_found(law: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", some_quick(["log_normal", "poisson", "negative_binomial", "student_t", "heteroscedastic"], 2)
+    "name", some_quick(["log_normal", "poisson", "negative_binomial", "student_t", "heteroscedastic"], 1)
 )
 def test_a_network_on_a_table_takes_every_likelihood(name: str) -> None:
     """Predictions are in the unit of the table."""

@@ -536,6 +536,7 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
     assert np.array_equal(Run.restore(data).draws, alone.draws)
 
 
+@pytest.mark.slow
 def test_a_replaced_worker_goes_on_as_it_was_told(backend: Backend) -> None:
     async def main() -> None:
         handle = backend.start(plain(), factory=PLAIN)

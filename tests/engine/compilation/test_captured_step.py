@@ -188,6 +188,7 @@ def test_a_run_on_a_gpu_samples_the_target_and_goes_on_on_the_cpu(monkeypatch: p
         assert np.abs(z).max() < 4.5
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_the_random_numbers_of_another_kind_of_device() -> None:
     run = Run(SPEC.replace(sampler="bps", draws=60, warmup=5, device="cpu").checked())
     while run.store.made.min() < 20:

@@ -49,6 +49,7 @@ class TestCompiled:
 
     pytestmark = compiles
 
+    @pytest.mark.slow
     def test_draws_are_those_of_the_spec_and_the_log(self, kept: Path) -> None:
         eager, first = (finished(BANANA.replace(kernel=name)) for name in ("eager", "compiled"))
         assert (eager.kernel, first.kernel) == ("eager", "compiled")

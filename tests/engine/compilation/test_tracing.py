@@ -50,7 +50,7 @@ def equal(one: object, other: object) -> bool:
             *((sampler, "gaussian", "exact") for sampler in PDMPS),
             ("bps", "banana", "interpolated"),
         ],
-        3,
+        2,
     ),
 )
 def test_a_traced_process_is_the_process(sampler: str, target: str, bound: str) -> None:

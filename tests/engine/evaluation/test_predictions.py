@@ -46,6 +46,7 @@ def test_answers_are_what_the_draws_put_out():
     assert run.test_outputs().shape == (2 * DRAWS, 30, 10)
 
 
+@pytest.mark.slow
 def test_each_draw_is_asked_once(monkeypatch):
     run, asked = sampled(None), []
     real = run.target.outputs
@@ -63,6 +64,7 @@ def test_each_draw_is_asked_once(monkeypatch):
     assert torch.allclose(run.test_outputs(), outputs(run), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):
     run = sampled()
     kept = bnnviz.measure(run), bnnviz.uncertainty(run, ood="notmnist", rows=[0, 3])["summary"]

@@ -131,6 +131,7 @@ def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any,
     travel(story, spec)
 
 
+@pytest.mark.slow
 def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
     async def story(lab: Lab) -> None:
         await lab.play_to(300)
@@ -177,6 +178,7 @@ def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(trave
     travel(story, spec)
 
 
+@pytest.mark.slow
 def test_a_lost_fork_is_taken_up_with_all_its_futures(travel: Any, tmp_path: Path) -> None:
     spec = spec_of()
     kept: dict[str, Any] = {}
@@ -225,6 +227,7 @@ def test_a_recording_ends_where_its_run_is_left(travel: Any) -> None:
     travel(story, spec_of())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [None, 2000])
 def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
     travel: Any, tmp_path: Path, draws: Any
@@ -305,6 +308,7 @@ def all_come_back(history: History, had: dict[int, Any]) -> int:
     return len(history._checkpoints)
 
 
+@pytest.mark.slow
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
     monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
@@ -330,6 +334,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     assert all_come_back(history, had) == 20
 
 
+@pytest.mark.slow
 def test_the_branches_of_a_fork_are_the_same_until_one_is_changed() -> None:
     run = at(spec_of(), 120)
     fork = Fork.of(run, Timeline(), deque())

@@ -53,6 +53,7 @@ def test_trajectories_that_run_into_walls_are_told(sampler: str) -> None:
     assert "divergences" in codes(run)
 
 
+@pytest.mark.slow
 def test_eight_schools_whose_small_spreads_are_missed_are_told() -> None:
     run = bnnviz.sample(schools, "hmc", dim=10, chains=4, draws=250, warmup=150, seed=2)
     assert run.draws[..., 9].std() < 0.8 * sd_of_log_tau()

@@ -33,6 +33,7 @@ def gallery() -> ImageRace:
     return ended(ImageRace(spec()))
 
 
+@pytest.mark.slow
 def test_every_part_is_there(gallery: ImageRace) -> None:
     frame = gallery.frame(list(gallery._view.parts))
     assert set(gallery._view.parts) <= set(frame)

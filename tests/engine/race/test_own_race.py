@@ -33,6 +33,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reference, name, value)
 
 
+@pytest.mark.slow
 def test_the_reference_of_a_density_of_ones_own_is_its_truth() -> None:
     race = bnnviz.race(potential, ["hmc", "bps"], dim=2, budget=20_000, chains=4, warmup=20, seed=1)
     truth, (hmc, _) = race._run.truth, race.spec.lanes
@@ -52,6 +53,7 @@ def test_the_reference_is_not_kept_for_another_density_of_the_same_name() -> Non
     assert np.all(moved._run.truth.mean > 40)
 
 
+@pytest.mark.slow
 def test_a_network_of_ones_own_races() -> None:
     x = np.linspace(-1, 1, 20)[:, None]
     posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
@@ -63,6 +65,7 @@ def test_a_network_of_ones_own_races() -> None:
     assert first["rhat_function_max"] == pytest.approx(worst) and first["ess_function_min"] > 4
 
 
+@pytest.mark.slow
 def test_without_a_reference_nobody_is_ranked_and_the_table_stands(tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 20)[:, None]
     posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)

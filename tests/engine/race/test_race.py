@@ -177,6 +177,7 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
 # --- divergence
 
 
+@pytest.mark.slow
 def test_a_lane_that_diverges_is_named_and_last_and_the_others_finish():
     race = finished(Race(race_of(("sgld", WILD), "hmc", "bps", target="gaussian")))
     rows = race.table()

@@ -69,6 +69,7 @@ def standing(*errors: tuple[float, float]) -> tuple[list[str | None], str]:
     return [ranks[number] for number in range(3)], race._view._standing()
 
 
+@pytest.mark.slow
 def test_lanes_that_chance_may_have_ordered_share_their_ranks() -> None:
     names = race_of("bps", "hmc", "sgld").checked().names()
     ranks, said = standing((0.1, 0.3), (0.12, 0.3), (1.0, 0.1))
@@ -81,6 +82,7 @@ def test_lanes_that_chance_may_have_ordered_share_their_ranks() -> None:
     assert ranks == ["1–3"] * 3 and all(name in said for name in names)
 
 
+@pytest.mark.slow
 def test_intervals_outlive_a_checkpoint() -> None:
     race = finished(Race(race_of("bps", "hmc", chains=4)))
     again = Race.restore(race.checkpoint())

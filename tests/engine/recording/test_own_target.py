@@ -34,6 +34,7 @@ def read(run: bnnviz.Run) -> bnnviz.api.recorded.PublicRecording:
     return bnnviz.recording(run.recording.folder, target=network())
 
 
+@pytest.mark.slow
 def test_it_has_the_names_of_a_run(run: bnnviz.Run, read: bnnviz.api.recorded.PublicRecording) -> None:
     np.testing.assert_array_equal(read.draws, run.draws)
     assert read.log_weights is None
@@ -112,6 +113,7 @@ def test_functions_are_those_of_each_draw(run: bnnviz.Run) -> None:
     np.testing.assert_allclose(run.functions(ROWS), exact, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_functions_of_classes_are_their_probabilities() -> None:
     labels = (X[:, 0] > 0).astype(int)
     own = bnnviz.BNN(torch.nn.Linear(1, 1), (X, labels), likelihood="bernoulli")

@@ -224,6 +224,7 @@ def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> N
         np.testing.assert_array_equal(found.read_log_weights(), whole.log_weights)
 
 
+@pytest.mark.slow
 def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) -> None:
     run = ViewedRun(BANANA.replace(draws=None))
     recorder = RecordingWriter(run, tmp_path / "run")

@@ -87,6 +87,7 @@ def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: ReplayFrames
     assert same(copied(run.frame(["trace"]))["trace"], shot.frames[-1]["trace"])
 
 
+@pytest.mark.slow
 def test_changes_are_made_at_their_steps() -> None:
     run = ViewedRun(SPEC)
     run.prepare()

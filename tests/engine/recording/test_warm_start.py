@@ -140,6 +140,7 @@ def test_a_sampler_that_cannot_set_out_from_points_says_so(name: str, source: Pa
 # --- it needs the recording no more
 
 
+@pytest.mark.slow
 def test_a_recorded_warm_start_goes_on_without_its_source(source: Path, warm: np.ndarray, tmp_path: Path) -> None:
     run = begun(WARM)
     recorder = RecordingWriter(run, tmp_path / "half")

@@ -77,6 +77,7 @@ def test_a_pdmp_sets_out_from_there_on_a_function_and_from_random_points_of_a_na
     assert run.state.x.std() > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "unit"), some_quick([("nuts", 1e3), ("nuts", 1.0), ("hmc", 1e-3)], 2))
 def test_a_regression_on_raw_scales_has_the_moments_of_its_closed_form(sampler: str, unit: float) -> None:
     """Flat priors and inputs that are not centred: the correlation is -0.999, and scales differ by powers of ten."""

@@ -97,6 +97,7 @@ def linear(x: torch.Tensor) -> torch.Tensor:
     return (x - x.log()).sum(-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("density", "mean", "variance"),
     [

@@ -38,6 +38,7 @@ def test_the_last_of_so_many_proposals_is_a_bounce() -> None:
     assert longest_rejections(None)[0] > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [None, 2])
 def test_a_cap_is_biased_and_none_is_right(most: int | None) -> None:
     """On a normal law the line is a bound, and right, so that what is off is the cap's: by far more than chance."""

@@ -39,6 +39,7 @@ def test_the_path_goes_through_the_flow_between_two_events(run: ViewedRun):
         assert point == pytest.approx((x - plane.centre) @ plane.axes, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "target"), [("bps", "gaussian"), ("boomerang", "double_well")])
 def test_a_path_that_is_looked_at_often_is_drawn_as_one_looked_at_once(sampler: str, target: str):
     spec = Spec(target=target, sampler=sampler, chains=2, seed=3)

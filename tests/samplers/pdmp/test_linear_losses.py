@@ -70,6 +70,7 @@ def test_the_line_is_the_rate_where_all_rows_are_alike() -> None:
         torch.testing.assert_close((height + slope * t)[:, 0], rate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler", [pytest.param(name, marks=[pytest.mark.slow] * (name != "bps")) for name in STRAIGHT]
 )

@@ -80,6 +80,7 @@ def test_path_moments_are_right(sampler: str, target: str, settings: dict) -> No
     assert worst(sampler, target, **settings) < MOST
 
 
+@pytest.mark.slow
 def test_wrong_integrals_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     from bnnviz.samplers.pdmp.base import PDMP
 
