@@ -170,34 +170,28 @@ class WithPredictions:
         return predicting.predictive_draws(given, self._inputs(given.target, x)[0], draws, seed)
 
     @torch.inference_mode(False)
-    def ensemble(
-        self, draws: int = 50, quantiles: Sequence[float] = QUANTILES, *, target: BNN | None = None
-    ) -> torch.jit.ScriptModule:
-        """Export draws as one TorchScript program that predicts rows like `predict`, without bnnviz.
+    def ensemble(self, draws: int = 50, *, target: BNN | None = None) -> torch.export.ExportedProgram:
+        """Export draws as one program of PyTorch that predicts rows like `predict`, without bnnviz.
 
-        ``save(path)`` writes it; ``torch.jit.load(path)`` reads it wherever PyTorch is installed. ``program(rows)``
-        takes rows (rows, inputs) in the units of the data, in the order of ``program.names``, and returns a dict of
-        tensors with the names of a `PredictiveDistribution`. ``program.levels`` are the probabilities of the quantiles,
-        ``program.class_names`` the classes, and ``program.learned`` has the learned parameters of the likelihood by
-        name, on the network's scale.
+        ``torch.export.save(program, path)`` writes it; ``torch.export.load(path).module()`` reads it wherever PyTorch
+        is installed. The module takes rows (rows, inputs) in the units of the data and returns a dict of tensors with
+        the names of a `PredictiveDistribution`, without quantiles.
 
         Parameters
         ----------
         draws : int
             Maximum number of draws, evenly thinned, or resampled by their weights.
-        quantiles : sequence of float
-            Quantile levels for numbers. The program has no quantiles for your own likelihood classes.
         target : BNN, optional
             Your own network and data, for a recording of a run that used them.
 
         Raises
         ------
         BnnvizError
-            If there are no draws of a network, its data are images, or PyTorch cannot trace it.
+            If there are no draws of a network, its data are images, or PyTorch cannot export it.
         """
-        from bnnviz.engine.evaluation.script_ensemble import script
+        from bnnviz.engine.evaluation.exported_ensemble import exported
 
-        return script(self.network_draws(target), draws, predicting.checked_levels(quantiles))
+        return exported(self.network_draws(target), draws)
 
     def table(self, target: BNN | None = None) -> UserTable | None:
         """Return the table that the network was trained on; None without a user file.

@@ -42,7 +42,7 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
     epilog=examples(
         "bnnviz export boston --format netcdf",
         "bnnviz export boston --format torch --out draws.pt",
-        "bnnviz export boston --format torchscript --draws 100 --out ensemble.pt",
+        "bnnviz export boston --format ensemble --draws 100 --out ensemble.pt2",
     )
 )
 def export(
@@ -51,14 +51,14 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="netcdf, zarr, npz, csv, torch (state dicts), or torchscript (a program that predicts rows,"
-            " for torch.jit.load without bnnviz).",
+            help="netcdf, zarr, npz, csv, torch (state dicts), or ensemble (a program that predicts rows, for"
+            " torch.export.load without bnnviz).",
         ),
     ],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the recording's name, here.")] = None,
     draws: Annotated[
         int | None,
-        typer.Option(min=1, help="Draws of torch or torchscript, evenly spread; default: all, or 50 of torchscript."),
+        typer.Option(min=1, help="Draws of torch or ensemble, evenly spread; default: all, or 50 of ensemble."),
     ] = None,
 ) -> None:
     """Export a recording's draws to a standard file format; print its path."""

@@ -81,7 +81,7 @@ def export(recording: Recording, form: str, out: str | os.PathLike, draws: int |
 
 def suffix(form: str) -> str:
     """Return the file suffix of a format."""
-    return {"netcdf": ".nc", "torch": ".pt", "torchscript": ".pt", "zip": ".zip"}.get(form, f".{form}")
+    return {"netcdf": ".nc", "torch": ".pt", "ensemble": ".pt2", "zip": ".zip"}.get(form, f".{form}")
 
 
 def _write_netcdf(recording: Recording, path: Path) -> None:
@@ -145,11 +145,9 @@ def _write_torch(recording: Recording, path: Path, draws: int | None) -> None:
 
 
 def _write_ensemble(recording: Recording, path: Path, draws: int | None) -> None:
-    from bnnviz.engine.evaluation.script_ensemble import DRAWS, script
+    from bnnviz.engine.evaluation.exported_ensemble import DRAWS, archive
 
-    made = script(_network_draws(recording), DRAWS if draws is None else draws)
-    with path.open("wb") as file:
-        file.write(made.save_to_buffer())
+    path.write_bytes(archive(_network_draws(recording), DRAWS if draws is None else draws))
 
 
 _WRITERS: dict[str, Callable[[Recording, Path], None]] = {
@@ -160,6 +158,6 @@ _WRITERS: dict[str, Callable[[Recording, Path], None]] = {
 }
 _OF_DRAWS: dict[str, Callable[[Recording, Path, int | None], None]] = {
     "torch": _write_torch,
-    "torchscript": _write_ensemble,
+    "ensemble": _write_ensemble,
 }
 FORMS = (*_WRITERS, *_OF_DRAWS)
