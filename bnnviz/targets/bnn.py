@@ -48,23 +48,22 @@ class BNN(NetworkCurvature):
         pairs. Integer inputs stay integers if the module requires them, as an embedding does. Alternatively a data set
         of `bnnviz.data`, its name, or a table from `bnnviz.data.read_table`; these are standardised.
     likelihood : str, bnnviz.targets.Likelihood or callable
-        ``gaussian`` (with a separate noise for each column), ``multivariate_gaussian``, ``student_t``,
-        ``generalized_gaussian``, ``heteroscedastic`` (outputs are mean and log sd), ``poisson`` and
-        ``negative_binomial`` (the output is the log mean), ``bernoulli`` (a logit), ``categorical`` (one logit per
-        class) or ``ordinal`` (one output, K - 1 cut points); an object of `bnnviz.targets.likelihoods` with its
-        settings; or a function of outputs (rows, outputs) and observations that returns one log density per row, in
-        torch. The default is ``gaussian``, except for classes and two-valued observations, which need a choice.
+        ``gaussian`` (with a separate noise for each column), ``student_t``, ``log_normal``, ``heteroscedastic``
+        (outputs are mean and log sd), ``poisson`` and ``negative_binomial`` (the output is the log mean),
+        ``bernoulli`` (a logit), ``categorical`` (one logit per class) or ``ordinal`` (one output, K - 1 cut points);
+        an object of `bnnviz.targets.likelihoods` with its settings; or a function of outputs (rows, outputs) and
+        observations that returns one log density per row, in torch. The default is ``gaussian``, except for classes
+        and two-valued observations, which need a choice.
     prior_sd : float
         Standard deviation of the normal prior of every weight.
     noise_sd : float or sequence of float
-        Standard deviation of the observation noise, or the scale of ``student_t`` and ``generalized_gaussian``; one for
+        Standard deviation of the observation noise, or the scale of ``student_t`` and ``log_normal``; one for
         each column of the observations, or one for all. The default is the standard deviation of the observations for
         learned noise, else 1.
     noise : {"fixed", "learned"}, optional
-        The default is learned for ``gaussian``, ``student_t`` and ``generalized_gaussian``, unless ``noise_sd`` is
+        The default is learned for ``gaussian``, ``student_t`` and ``log_normal``, unless ``noise_sd`` is
         given. With ``learned`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
-        with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Several columns have one each;
-        ``multivariate_gaussian`` has a covariance (`bnnviz.targets.likelihoods.MultivariateNormal`).
+        with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Several columns have one each.
     prior : {"equal", "fan_in", "learned"} or mapping of str to float or torch.distributions.Normal
         ``equal`` uses ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root
         of the number of inputs of its unit; biases keep ``prior_sd``. With ``learned`` each weight matrix also has an

@@ -20,7 +20,6 @@ LEVEL = 4.0  # standard errors
 RNG = np.random.default_rng(0)
 F1 = torch.as_tensor(RNG.standard_normal((3, 5, 1)))
 F2 = torch.as_tensor(RNG.standard_normal((3, 5, 2)))
-COVARIANCE = [[1.0, 0.6], [0.6, 2.0]]
 REAL, COUNTS, CLASSES = RNG.standard_normal(5), RNG.poisson(2.0, 5).astype(float), np.array([0, 2, 1, 3, 1])
 PAIRS = RNG.standard_normal((5, 2))
 CUTS = [-1.0, 0.3, 2.0]
@@ -32,19 +31,8 @@ def ordinal_pmf(f: np.ndarray) -> np.ndarray:
     return np.diff(below, axis=-1)
 
 
-def multivariate(f: np.ndarray) -> np.ndarray:
-    normal = stats.multivariate_normal(np.zeros(2), COVARIANCE)
-    return normal.logpdf(PAIRS - f)
-
-
 KNOWN = {
     "student_t": (likelihoods.StudentT(3.0, 0.7), F1, REAL, lambda f: stats.t(3, f[..., 0], 0.7).logpdf(REAL)),
-    "generalized_gaussian": (
-        likelihoods.GeneralizedGaussian(1.4, 0.7),
-        F1,
-        REAL,
-        lambda f: stats.gennorm(1.4, f[..., 0], 0.7 * 1.4 ** (1 / 1.4)).logpdf(REAL),
-    ),
     "log_normal": (
         likelihoods.LogNormal(0.7),
         F1,
@@ -76,15 +64,7 @@ KNOWN = {
         PAIRS,
         lambda f: stats.norm(f, [0.5, 2.0]).logpdf(PAIRS).sum(-1),
     ),
-    "multivariate": (likelihoods.MultivariateNormal(COVARIANCE), F2, PAIRS, multivariate),
 }
-
-
-def test_a_generalized_gaussian_of_the_power_2_is_the_normal_law() -> None:
-    made, y = likelihoods.GeneralizedGaussian(2.0, 0.7), torch.as_tensor(REAL)
-    np.testing.assert_allclose(made.log_density(F1, y), stats.norm(F1[..., 0], 0.7).logpdf(REAL), rtol=1e-10)
-    assert made.variance(F1).numpy() == pytest.approx(0.49) and made.hessian(F1, y).numpy() == pytest.approx(1 / 0.49)
-    assert (made.information(F1, y, torch.zeros(1, 1)) == 2 * 5).all()
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -107,7 +87,7 @@ def every_observation(likelihood: likelihoods.Likelihood) -> tuple[np.ndarray, n
 
 @pytest.mark.parametrize(
     "name",
-    ["student_t", "generalized_gaussian", "log_normal", "heteroscedastic", "poisson", "negative_binomial", "ordinal"],
+    ["student_t", "log_normal", "heteroscedastic", "poisson", "negative_binomial", "ordinal"],
 )
 def test_moments_cdf_and_curvature_are_sums_over_all_observations(name: str) -> None:
     """The Gauss-Newton curvature is the expected square of the slope (Fisher's information)."""
@@ -133,21 +113,14 @@ def test_moments_cdf_and_curvature_are_sums_over_all_observations(name: str) -> 
     assert likelihood.cdf(f, y[place : place + 1])[0, 0] == pytest.approx(density[: place + 1].sum() - half, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["student_t", "generalized_gaussian", "log_normal", "heteroscedastic", "poisson", "negative_binomial"]
-    + ["multivariate"],
-)
+@pytest.mark.parametrize("name", ["student_t", "log_normal", "heteroscedastic", "poisson", "negative_binomial"])
 def test_draws_have_the_mean_and_the_variance(name: str) -> None:
     likelihood, f, *_ = KNOWN[name]
     f = f[:1].expand(20_000, -1, -1)
     drawn = likelihood.draw(f, np.random.default_rng(1))
     mean, variance = likelihood.mean(f)[0].numpy(), likelihood.variance(f)[0].numpy()
     assert (np.abs(drawn.mean(0) - mean) < LEVEL * np.sqrt(variance / len(drawn))).all()
-    if name == "multivariate":
-        error = np.cov(drawn[:, 0].T) - np.array(COVARIANCE)
-        assert np.abs(error).max() < LEVEL * 2.0 * math.sqrt(2 / len(drawn))
-    elif name != "student_t":  # whose fourth moment is infinite
+    if name != "student_t":  # whose fourth moment is infinite
         off = np.square(drawn - mean)
         assert (np.abs(off.mean(0) - variance) < LEVEL * off.std(0) / math.sqrt(len(drawn))).all()
 
@@ -184,9 +157,7 @@ def own_poisson(f: Tensor, y: Tensor) -> Tensor:
 KINDS = {
     "gaussian": (1, "real", {"noise": "learned"}),
     "several": (2, "pairs", {"noise": "learned", "noise_sd": [0.5, 2.0]}),
-    "multivariate_gaussian": (2, "pairs", {"likelihood": "multivariate_gaussian", "noise": "learned"}),
     "student_t": (1, "real", {"likelihood": "student_t", "noise": "learned"}),
-    "generalized_gaussian": (1, "real", {"likelihood": "generalized_gaussian", "noise": "learned"}),
     "heteroscedastic": (2, "real", {"likelihood": "heteroscedastic"}),
     "poisson": (1, "counts", {"likelihood": "poisson"}),
     "negative_binomial": (1, "counts", {"likelihood": "negative_binomial"}),
@@ -326,7 +297,6 @@ REFUSED = [
     ("bernoulli", 1, [[0, 1], [1, 0], [1, 1]], "one number per row"),
     ("poisson", 1, [[0, 1], [1, 0], [1, 1]], "one number per row"),
     ("gaussian", 1, [[0, 1], [1, 0], [1, 1]], "one output for each column"),
-    ("multivariate_gaussian", 2, [[0, 1], [1, 0], [1, 1]], "noise='learned'"),
     (likelihoods.Ordinal(cut_points=[0.0]), 1, [0, 1, 2], "from 0 to 1"),
     (lambda f, y: (y - f[:, 0]).sum(), 1, [0.0, 1, 2], "one real number per row"),
     (lambda f, y: y - f, 1, [0.0, 1, 2], "one real number per row"),
@@ -349,9 +319,7 @@ def test_what_does_not_fit_is_refused_in_one_sentence(likelihood, outputs, y, sa
     ("make", "said"),
     [
         (lambda: likelihoods.StudentT(df=2.0), "above 2"),
-        (lambda: likelihoods.GeneralizedGaussian(power=0.9), "at least 1"),
         (lambda: likelihoods.Ordinal(cut_points=[1.0, 0.0]), "finite and increasing"),
-        (lambda: likelihoods.MultivariateNormal([[1.0, 2.0], [2.0, 1.0]]), "symmetric"),
         (lambda: likelihoods.NegativeBinomial(-1.0), "above 0"),
         (lambda: posterior("poisson", noise="learned"), "no noise to learn"),
         (lambda: posterior("several", noise_sd=[1.0, 2.0, 3.0]), "3 numbers"),

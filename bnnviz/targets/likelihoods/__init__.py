@@ -13,11 +13,9 @@ from bnnviz.targets.likelihoods.base import Likelihood
 from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach  # noqa: F401
 from bnnviz.targets.likelihoods.counts import NegativeBinomial, Poisson
 from bnnviz.targets.likelihoods.normal import (
-    GeneralizedGaussian,
     Heteroscedastic,
     IndependentNormals,
     LogNormal,
-    MultivariateNormal,
     StudentT,
 )
 from bnnviz.targets.likelihoods.ordinal import Ordinal
@@ -26,12 +24,10 @@ from bnnviz.targets.likelihoods.own import OwnLikelihood
 __all__ = [
     "Bernoulli",
     "Categorical",
-    "GeneralizedGaussian",
     "Heteroscedastic",
     "IndependentNormals",
     "Likelihood",
     "LogNormal",
-    "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
     "Ordinal",
@@ -48,8 +44,8 @@ _WITHOUT_NOISE = {
     "negative_binomial": NegativeBinomial,
     "ordinal": Ordinal,
 }
-_OF_ONE_SCALE = {"student_t": StudentT, "generalized_gaussian": GeneralizedGaussian, "log_normal": LogNormal}
-NAMES = ("gaussian", "multivariate_gaussian", *_OF_ONE_SCALE, *_WITHOUT_NOISE)
+_OF_ONE_SCALE = {"student_t": StudentT, "log_normal": LogNormal}
+NAMES = ("gaussian", *_OF_ONE_SCALE, *_WITHOUT_NOISE)
 
 
 def default_noise(given: Any, noise_sd: Any) -> str:
@@ -92,8 +88,6 @@ def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: 
             " for all.",
             "noise_sd",
         )
-    if given == "multivariate_gaussian":
-        return MultivariateNormal(sds=sds) if learned else MultivariateNormal()
     if given in _OF_ONE_SCALE:
         return _OF_ONE_SCALE[given](scale=sds[0], learned=learned)
     return Normal(sds[0], learned) if columns == 1 else IndependentNormals(sds, learned)

@@ -3,13 +3,10 @@ r"""Define likelihoods of real numbers: several columns, input-dependent noise, 
 .. math::
     \text{heteroscedastic: } y \sim N(f_1, e^{2 f_2}), \qquad
     \text{student\_t: } (y - f) / s \sim t_\nu, \qquad
-    \text{multivariate\_gaussian: } y \sim N(f, L L^\top), \qquad
-    \text{generalized\_gaussian: } p(y) \propto \exp(-|(y - f) / s|^\beta / \beta),
+    \text{log\_normal: } \log y \sim N(f, s^2),
 
 with the expected second derivatives :math:`\mathrm{diag}(e^{-2 f_2}, 2)`, :math:`(\nu + 1) / ((\nu + 3) s^2)`
-(Lange, Little and Taylor 1989, https://doi.org/10.1080/01621459.1989.10478852), and
-:math:`\beta^{2 - 2 / \beta}\, \Gamma(2 - 1 / \beta) / (\Gamma(1 / \beta)\, s^2)`, since
-:math:`|(y - f) / s|^\beta / \beta` has the gamma distribution of shape :math:`1 / \beta`.
+(Lange, Little and Taylor 1989, https://doi.org/10.1080/01621459.1989.10478852) and :math:`s^{-2}`.
 """
 
 from __future__ import annotations
@@ -123,100 +120,6 @@ class IndependentNormals(RealNumbers):
         return (-0.5 * ((y - f) * torch.exp(-log_sd)).square() - log_sd - _LOG_ROOT).sum(-1)
 
 
-class MultivariateNormal(RealNumbers):
-    """Columns of y are jointly normal around the outputs, with any covariance L L'.
-
-    Parameters
-    ----------
-    covariance : array_like, shape (columns, columns), optional
-        A known covariance.
-    sds : sequence of float, optional
-        Scales of a learned one: ``L[k, k] = sds[k] exp(r)`` and ``L[k, j] = sds[k] r`` for j < k, each r ~ N(0, 1).
-
-    Examples
-    --------
-    >>> from bnnviz.targets import likelihoods
-    >>> likelihoods.MultivariateNormal(covariance=[[1.0, 0.5], [0.5, 1.0]]).columns
-    2
-    """
-
-    name = "multivariate_gaussian"
-
-    def __init__(self, covariance: Any = None, sds: Sequence[float] | None = None) -> None:
-        self.sds: tuple[float, ...] = ()
-        if covariance is not None:
-            factor = _factor(covariance)
-            self.columns = len(factor)
-            self._factor: Any = Constants(factor)
-        elif sds is not None:
-            self.sds, self.columns = _positive(sds, "noise_sd"), len(sds)
-            self._base = Constants(self.sds)
-            pairs = [(k, j) for k in range(self.columns) for j in range(k)]
-            self.parameters = (
-                *(f"log noise[{k}]" for k in range(self.columns)),
-                *(f"covariance factor[{k}, {j}]" for k, j in pairs),
-            )
-        else:
-            raise BnnvizError(
-                "A multivariate_gaussian likelihood needs a covariance: give noise='learned', or"
-                " bnnviz.targets.likelihoods.MultivariateNormal(covariance).",
-                "noise",
-            )
-
-    def width(self) -> tuple[int | None, str]:
-        """Return one output per column."""
-        return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
-
-    def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with each chain's covariance, if it is learned."""
-        if not self.parameters:
-            return self
-        size, sds = self.columns, self._base.like(raw)
-        diagonal = torch.diag_embed(sds * raw[:, :size].exp())
-        below = torch.tril_indices(size, size, -1, device=raw.device)
-        lower = raw.new_zeros(len(raw), size * size).index_add(
-            1, below[0] * size + below[1], sds[below[0]] * raw[:, size:]
-        )
-        made = MultivariateNormal.__new__(MultivariateNormal)
-        made.sds, made.columns = (), size
-        made._factor = diagonal + lower.unflatten(1, (size, size))
-        return made
-
-    def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the covariance, if it is learned."""
-        if not self.parameters:
-            return {}
-        factor = self.at(raw)._factor
-        return {"covariance": factor @ factor.mT}
-
-    def factor(self, f: Tensor) -> Tensor:
-        """Return L, (columns, columns) or one for each chain."""
-        found = self._factor
-        return found.like(f) if isinstance(found, Constants) else found.to(f)
-
-    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the log density of each row."""
-        factor = self.factor(f)
-        z = torch.linalg.solve_triangular(factor, (y - f).mT, upper=False)
-        logs = torch.diagonal(factor, dim1=-2, dim2=-1).log().sum(-1)
-        return -0.5 * z.square().sum(-2) - logs[..., None] - self.columns * _LOG_ROOT
-
-    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the precision matrix."""
-        found = torch.cholesky_inverse(self.factor(f))
-        return (found if found.ndim == 2 else found[:, None]).expand(*f.shape, self.columns)
-
-    def _scale(self, f: Tensor) -> Tensor:
-        """Return the sds of the columns."""
-        sds = self.factor(f).square().sum(-1).sqrt()
-        return (sds if sds.ndim == 1 else sds[:, None]).expand_as(f)
-
-    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
-        """Draw observations."""
-        z = rng.standard_normal(f.shape)
-        return numbers(f) + z @ np.swapaxes(numbers(self.factor(f)), -1, -2)
-
-
 class Heteroscedastic(RealNumbers):
     """y ~ N(f_1, exp(f_2)^2): the network outputs mean and log sd of the noise.
 
@@ -246,10 +149,10 @@ class Heteroscedastic(RealNumbers):
 
 
 class _ScaleFamily(RealNumbers):
-    """(y - f) / scale has a fixed law with a shape parameter."""
+    """A family with one scale, which may be learned."""
 
-    def __init__(self, shape: float, scale: float, learned: bool) -> None:
-        self.shape, (self.scale,) = shape, _positive([scale], "noise_sd")
+    def __init__(self, scale: float, learned: bool) -> None:
+        (self.scale,) = _positive([scale], "noise_sd")
         self._log_sd = Constants([[math.log(self.scale)]])
         self.parameters = ("log noise",) if learned else ()
 
@@ -290,7 +193,7 @@ class StudentT(_ScaleFamily):
         (self.df,) = _positive([df], "df")
         if not self.df > 2:
             raise BnnvizError(f"df = {df:g} must be above 2, so that observations have a variance.", "df")
-        super().__init__(self.df, scale, learned)
+        super().__init__(scale, learned)
         self.row_information = 2 * self.df / (self.df + 3)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
@@ -338,7 +241,7 @@ class LogNormal(_ScaleFamily):
     takes_logits = "the logarithm of a median"
 
     def __init__(self, scale: float = 1.0, learned: bool = False) -> None:
-        super().__init__(0.0, scale, learned)
+        super().__init__(scale, learned)
 
     def check(self, y: Tensor, outputs: int) -> None:
         """Raise if an observation is not positive."""
@@ -378,83 +281,9 @@ class LogNormal(_ScaleFamily):
         return np.exp(numbers(f[..., 0]) + numbers(self._spread(f)) * rng.standard_normal(f.shape[:-1]))
 
 
-class GeneralizedGaussian(_ScaleFamily):
-    """The density of y is proportional to ``exp(-|(y - f) / scale|^power / power)``: normal for 2, Laplace for 1.
-
-    Below 2 outliers have less influence, above 2 more. The PMCnet paper suggests it for robust regression.
-
-    Parameters
-    ----------
-    power : float
-        At least 1, so that the loss is convex.
-    scale : float
-    learned : bool
-        Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
-
-    Examples
-    --------
-    >>> from bnnviz.targets import likelihoods
-    >>> likelihoods.GeneralizedGaussian(power=1.2).power
-    1.2
-    """
-
-    name = "generalized_gaussian"
-
-    def __init__(self, power: float = 1.5, scale: float = 1.0, learned: bool = False) -> None:
-        (self.power,) = _positive([power], "power")
-        if self.power < 1:
-            raise BnnvizError(f"power = {power:g} must be at least 1, so that the loss is convex.", "power")
-        super().__init__(self.power, scale, learned)
-        self.row_information = self.power
-
-    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the log density of each observation."""
-        log_sd, one = self._log_sd_like(f), 1 / self.power
-        constant = math.log(2) + (one - 1) * math.log(self.power) + math.lgamma(one)
-        z = (y - f[..., 0]) * torch.exp(-log_sd)
-        return -(z.abs() ** self.power) / self.power - log_sd - constant
-
-    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the expected second derivative."""
-        return (self._moment(2 * self.power - 2) * self._scale(f) ** -2)[..., None, None]
-
-    def variance(self, f: Tensor) -> Tensor:
-        """Return the variance of an observation."""
-        return self._scale(f).square() * self._moment(2.0)
-
-    def _moment(self, order: float) -> float:
-        """Return the expectation of |(y - f) / scale|^order."""
-        one = 1 / self.power
-        return self.power ** (order * one) * math.exp(math.lgamma((order + 1) * one) - math.lgamma(one))
-
-    def _standard_cdf(self, z: np.ndarray) -> np.ndarray:
-        return 0.5 + 0.5 * np.sign(z) * special.gammainc(1 / self.power, np.abs(z) ** self.power / self.power)
-
-    def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
-        size_of = (self.power * rng.standard_gamma(1 / self.power, size)) ** (1 / self.power)
-        return np.where(rng.random(size) < 0.5, -size_of, size_of)
-
-
 def _positive(values: Sequence[float], name: str) -> tuple[float, ...]:
     found = tuple(float(value) for value in values)
     for value in found:
         if not value > 0 or math.isinf(value):
             raise BnnvizError(f"{name} = {value:g} must be above 0 and finite.", name)
     return found
-
-
-def _factor(covariance: Any) -> list[list[float]]:
-    """Return the Cholesky factor of a covariance."""
-    try:
-        matrix = np.asarray(covariance, dtype=float)
-        square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] > 0 and np.allclose(matrix, matrix.T)
-        factor = np.linalg.cholesky(matrix) if square else None
-    except (TypeError, ValueError, np.linalg.LinAlgError):
-        factor = None
-    if factor is None or not np.isfinite(factor).all():
-        raise BnnvizError(
-            "covariance must be a symmetric positive definite matrix (columns, columns), with one row per column of the"
-            " observations.",
-            "covariance",
-        )
-    return factor.tolist()

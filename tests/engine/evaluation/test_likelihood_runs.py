@@ -42,9 +42,7 @@ class MomentsOnly(DensityOnly):
 KINDS = {
     "gaussian": (1, REAL, {"noise_sd": 1.0, "noise": "learned"}),
     "several": (2, PAIRS, {"noise_sd": 1.0, "noise": "learned"}),
-    "multivariate_gaussian": (2, PAIRS, {"likelihood": "multivariate_gaussian", "noise_sd": 1.0, "noise": "learned"}),
     "student_t": (1, REAL, {"likelihood": "student_t", "noise_sd": 1.0, "noise": "learned"}),
-    "generalized_gaussian": (1, REAL, {"likelihood": "generalized_gaussian", "noise_sd": 1.0, "noise": "learned"}),
     "heteroscedastic": (2, REAL, {"likelihood": "heteroscedastic"}),
     "log_normal": (1, np.exp(REAL), {"likelihood": "log_normal", "noise_sd": 1.0, "noise": "learned"}),
     "poisson": (1, COUNTS, {"likelihood": "poisson"}),
@@ -160,23 +158,18 @@ def laws(kind: str, run: bnnviz.Run) -> stats.rv_frozen:
     scale = np.exp(raw[..., -1])
     if kind == "several":
         return stats.norm(f, np.exp(raw[..., -2:]))
-    if kind == "multivariate_gaussian":
-        sds = np.exp(raw[..., -3:-1])
-        return stats.norm(f, np.stack([sds[..., 0], np.hypot(sds[..., 1], raw[..., -1])], -1))
     if kind == "heteroscedastic":
         return stats.norm(f[..., 0], np.exp(f[..., 1]))
     if kind == "student_t":
         return stats.t(4, f[..., 0], scale)
-    if kind == "generalized_gaussian":
-        return stats.gennorm(1.5, f[..., 0], scale * 1.5 ** (1 / 1.5))
     mean, r = np.exp(f[..., 0]), np.exp(2 * raw[..., -1])
     return stats.poisson(mean) if kind == "poisson" else stats.nbinom(r, r / (r + mean))
 
 
-SCORED = {"several": PAIRS, "multivariate_gaussian": PAIRS, "poisson": COUNTS, "negative_binomial": COUNTS}
+SCORED = {"several": PAIRS, "poisson": COUNTS, "negative_binomial": COUNTS}
 
 
-@pytest.mark.parametrize("kind", [*SCORED, "heteroscedastic", "student_t", "generalized_gaussian"])
+@pytest.mark.parametrize("kind", [*SCORED, "heteroscedastic", "student_t"])
 def test_the_crps_is_the_integral_of_the_squared_difference(kind: str) -> None:
     """By the distribution functions of SciPy: a sum over counts, or over steps of 0.02."""
     run = few(kind, draws=10)
@@ -228,7 +221,7 @@ def test_a_run_goes_on_from_its_checkpoint() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
-@pytest.mark.parametrize("kind", ["callable", "multivariate_gaussian", "negative_binomial"])
+@pytest.mark.parametrize("kind", ["callable", "several", "negative_binomial"])
 def test_every_sampler_moves_on_every_kind_of_likelihood(sampler: str, kind: str) -> None:
     own = {setting["name"] for setting in declared.describe(samplers.REGISTRY.get(sampler))}
     settings = {name: value for name, value in {"mode_steps": 20, "steps": 100}.items() if name in own}
