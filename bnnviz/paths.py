@@ -29,11 +29,6 @@ def draws() -> Path:
     return home() / "draws"
 
 
-def references() -> Path:
-    """Return the folder of completed reference runs of races."""
-    return home() / "references"
-
-
 def results() -> Path:
     """Return the folder of experiment records made on this machine."""
     return home() / "measured"

@@ -53,25 +53,14 @@ class SamplerComparison:
         """Stop pending compilation."""
 
     def checkpoint(self) -> bytes:
-        """Return the state, from which the comparison continues with the same draws."""
-        return checkpoint.pack({"version": _CHECKPOINT_VERSION, "spec": self.spec.to_json(), **self._save()})
+        """Return the spec alone: a comparison is started again, and makes the same draws."""
+        return checkpoint.pack(
+            {"version": _CHECKPOINT_VERSION, "spec": self.spec.to_json(), "attachment": self.spec.attachment}
+        )
 
     @classmethod
     def restore(cls, data: bytes) -> Self:
-        """Restore a comparison from a checkpoint."""
+        """Start a comparison again from a checkpoint."""
         saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start again")
-        made = cls(cls._spec_of(saved))
-        made._load(saved)
-        return made
-
-    @classmethod
-    def _spec_of(cls, saved: dict[str, Any]) -> Any:
-        return cls.spec_class.from_json(saved["spec"])
-
-    def _save(self) -> dict[str, Any]:
-        """Return the state other than the spec."""
-        raise NotImplementedError
-
-    def _load(self, saved: dict[str, Any]) -> None:
-        """Restore the state from `_save`."""
-        raise NotImplementedError
+        attached = () if saved["attachment"] is None else (saved["attachment"],)
+        return cls(cls.spec_class.from_json(saved["spec"], *attached))

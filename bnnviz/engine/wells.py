@@ -13,10 +13,8 @@ from torch import Tensor
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.comparison import SamplerComparison
 from bnnviz.engine.monitor.words import number
-from bnnviz.engine.run import checkpoint
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.wells import FUNCTIONAL, POINT, TARGET, WellsSpec
 
 RUNS = 400
@@ -84,21 +82,6 @@ class Side:
         """Return for each run (runs,) whether a fifth of its draws is on either side."""
         share = self.right / self.counts.sum(1).clamp_min(1.0)
         return torch.minimum(share, 1 - share) >= _COVERED
-
-    def save(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
-        kept = {name: getattr(self, name) for name in ("counts", "right", "places", "draws", "accepted")}
-        return kept | {
-            "kernel": as_dicts(self.state),
-            "moves": [list(move) for move in self.moves],
-        }
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Restore the state."""
-        self.state = checkpoint.restored_state(self.sampler, saved["kernel"])
-        for name in ("counts", "right", "places", "draws", "accepted"):
-            setattr(self, name, saved[name])
-        self.moves = [_Moved(*move) for move in saved["moves"]]
 
 
 class FunctionalSide(Side):
@@ -411,25 +394,6 @@ class Wells(SamplerComparison):
         except BnnvizError:
             # The few draws are at points without mass under the truth: there is no ratio yet.
             return np.full(len(self.line), np.nan)
-
-    # ---- checkpoints
-
-    def _save(self) -> dict[str, Any]:
-        return {
-            "phase": self.phase,
-            "seconds": self.seconds,
-            "rng": self.rng.get_state(),
-            "sides": {name: side.save() for name, side in self.sides.items()},
-        }
-
-    def _load(self, saved: dict[str, Any]) -> None:
-        if saved["phase"] == "start":
-            return
-        self.prepare()
-        for name, side in self.sides.items():
-            side.load(saved["sides"][name])
-        self.rng.set_state(saved["rng"])
-        self.phase, self.seconds = saved["phase"], saved["seconds"]
 
 
 def _cell(figures: dict[str, float], first: tuple[str, str], second: tuple[str, str] | None) -> str:

@@ -6,7 +6,6 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import chosen_draws, scores, weights
@@ -147,18 +146,6 @@ class Lane(ViewedRun):
         if self.sampler.traits.weighted:
             return scores(self.target, self.resampled(_SCORED))
         return scores(self.target, weights(self.store, chosen_draws(self.store, self.alive, _SCORED)))
-
-    def save_notes(self) -> list[list[Any]]:
-        """Return the records for a checkpoint."""
-        tensors = [[None if part is None else torch.as_tensor(part) for part in n.moments] for n in self.recorded]
-        return [[n.gradients, n.draws, *parts] for n, parts in zip(self.recorded, tensors, strict=True)]
-
-    def load_notes(self, saved: list[list[Any]]) -> None:
-        """Restore the records."""
-        self.recorded = [
-            Note(gradients, draws, MomentEstimates(*(None if part is None else part.numpy() for part in parts)))
-            for gradients, draws, *parts in saved
-        ]
 
 
 class LaneFigures:

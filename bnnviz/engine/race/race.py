@@ -263,28 +263,3 @@ class Race(SamplerComparison):
         """Stop compiling steps."""
         for lane in self.lanes:
             lane.release()
-
-    # checkpoints
-
-    @classmethod
-    def _spec_of(cls, saved: dict[str, Any]) -> RaceSpec:
-        return cls.spec_class.from_json(saved["spec"], saved["attachment"])
-
-    def _save(self) -> dict[str, Any]:
-        return {
-            "attachment": self.spec.lanes[0].target_attachment,
-            "phase": self.phase,
-            "lanes": [lane.checkpoint() for lane in self.lanes],
-            "noted": [lane.save_notes() for lane in self.lanes],
-            "reference": None if self.reference is None else self.reference.save(),
-        }
-
-    def _load(self, saved: dict[str, Any]) -> None:
-        if saved["phase"] == "start":
-            return
-        self._take_lanes([self.lane_class.restore(lane) for lane in saved["lanes"]])
-        for lane, notes in zip(self.lanes, saved["noted"], strict=True):
-            lane.load_notes(notes)
-        self.phase = saved["phase"]
-        if saved["reference"] is not None and self.reference is not None:
-            self.reference.load(saved["reference"])

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
-import logging
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bnnviz import diagnostics, files, paths, samplers
+from bnnviz import diagnostics, samplers
 from bnnviz.engine.race.estimates import Estimates, TrueMoments
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
-from bnnviz.version import VERSION
 
 CHAINS, DRAWS, WARMUP = 16, 125, 25
 SEED = 2**31 - 1  # differs from the samplers' seeds, and all races on a target share it
@@ -27,14 +22,13 @@ _NUMBERS = 50_000_000  # maximum numbers of its draws: fewer draws in high dimen
 _FEWEST = 25  # minimum draws per chain of a reference
 _MEASURED = 8  # quantities with reported R-hat and ESS
 _EVERY_S = 1.0
-_KEPT = 50  # finished references on disk
-_FORMAT = 1
 
-log = logging.getLogger(__name__)
+#: Results of finished references of this process, for later races on the same target.
+_MADE: dict[str, tuple[TrueMoments, dict[str, Any]]] = {}
 
 
 class Reference:
-    """Run the best-ranked reference sampler, or read the result of such a run from disk."""
+    """Run the best-ranked reference sampler, or take the result of an earlier race."""
 
     def __init__(self, spec: RaceSpec, target: Target | None = None) -> None:
         self.spec, self._own = reference_spec(spec, target), target
@@ -45,7 +39,10 @@ class Reference:
         self._truth: TrueMoments | None = None
         self._status: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
         self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
-        self.finished = target is None and self._load()
+        self.finished = target is None and self._key in _MADE
+        if self.finished:
+            self._truth, self._status = _MADE[self._key]
+            self._wanted = self._status["draws"]
 
     @property
     def truth(self) -> TrueMoments | None:
@@ -72,10 +69,8 @@ class Reference:
             self._pace.spent()
         if run.finished and self.error is None:
             self.finished = True
-            if (
-                self._own is None and diagnostics.has_arviz()
-            ):  # a reference without R-hat would be stored unjudged, for every later race
-                self._store()
+            if self._own is None:
+                _MADE[self._key] = self._truth, self._status
         if self.finished:
             self._run = self._estimates = None
         self.seconds += time.perf_counter() - begun
@@ -103,55 +98,10 @@ class Reference:
             "ess": float(np.nanmin(ess)) if np.isfinite(ess).any() else float("nan"),
         }
 
-    # on disk
-
     @property
-    def _path(self) -> Path:
+    def _key(self) -> str:
         spec = {name: value for name, value in self.spec.to_json().items() if name not in ("device", "kernel")}
-        named = {"format": _FORMAT, "version": VERSION, "spec": spec}
-        key = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]
-        return paths.references() / f"{key}.npz"
-
-    def _load(self) -> bool:
-        """Restore the result of an earlier race; return whether there was one."""
-        try:
-            with np.load(self._path, allow_pickle=False) as saved:
-                self._truth = TrueMoments(saved["mean"], saved["sd"], saved["scale"])
-                draws, rhat, ess = saved["told"].tolist()
-        except FileNotFoundError:
-            return False
-        except (OSError, ValueError, KeyError, EOFError) as error:
-            log.warning("the reference %s cannot be read and is made again: %s", self._path, error)
-            return False
-        self._status = {"draws": int(draws), "rhat": rhat, "ess": ess}
-        self._wanted = int(draws)
-        return True
-
-    def _store(self) -> None:
-        """Store it for later races; a full or read-only disk does not stop this one."""
-        truth, told = self._truth, [self._status[name] for name in ("draws", "rhat", "ess")]
-        try:
-            folder = self._path.parent
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with files.replacing(self._path) as new, new.open("wb") as file:
-                np.savez(file, mean=truth.mean, sd=truth.sd, scale=truth.scale, told=np.array(told, dtype=float))
-            _sweep(folder)
-        except OSError as error:
-            log.warning("the reference could not be kept: %s", error)
-
-    # checkpoints
-
-    def save(self) -> bytes | None:
-        """Return the state of the current work; None if there is nothing to continue."""
-        return None if self._run is None else self._run.checkpoint()
-
-    def load(self, saved: bytes) -> None:
-        """Restore a saved state."""
-        if self.finished:  # another race was quicker
-            return
-        self._run = Run.restore(saved)
-        self._estimates = Estimates(self._run)
-        self._wanted = self.spec.chains * self.spec.draws
+        return json.dumps(spec, sort_keys=True)
 
 
 def reference_spec(spec: RaceSpec, target: Target | None = None) -> Spec:
@@ -173,12 +123,3 @@ def reference_spec(spec: RaceSpec, target: Target | None = None) -> Spec:
         file=lane.file,
         attachment=lane.attachment,
     ).checked(own_target=target is not None)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove all but the newest references, and unfinished files of dead processes."""
-    kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
-    old = [path for path in folder.glob(files.HALF_WRITTEN) if time.time() - path.stat().st_mtime > 3600]
-    for path in [*kept[_KEPT:], *old]:
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()

@@ -92,13 +92,3 @@ def test_what_does_not_fit_is_refused(gallery: ImageRace, choice: dict, field: s
     with pytest.raises(BnnvizError) as caught:
         gallery.watch(**choice)
     assert caught.value.field == field
-
-
-@pytest.mark.slow
-def test_it_goes_on_from_a_checkpoint() -> None:
-    gallery = ImageRace(spec())
-    gallery.prepare()
-    while gallery.lanes[1].gradients < 3000:
-        gallery.advance(0.01)
-    again = ended(ImageRace.restore(gallery.checkpoint()))
-    assert np.array_equal(again.lanes[1].draws, ended(gallery).lanes[1].draws)

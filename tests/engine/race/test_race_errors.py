@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,14 +14,6 @@ from races import finished, race_of
 from bnnviz import samplers
 from bnnviz.engine.race import estimates, reference
 from bnnviz.engine.race.race import Race
-
-
-@pytest.fixture
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep references in a folder of the test's own."""
-    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    return tmp_path
-
 
 _ENDED: list[Race] = []
 
@@ -82,28 +73,18 @@ def test_lanes_that_chance_may_have_ordered_share_their_ranks() -> None:
     assert ranks == ["1–3"] * 3 and all(name in said for name in names)
 
 
-@pytest.mark.slow
-def test_intervals_outlive_a_checkpoint() -> None:
-    race = finished(Race(race_of("bps", "hmc", chains=4)))
-    again = Race.restore(race.checkpoint())
-    figures = ("error", "error_low", "error_high", "ranks")
-    assert [[row[name] for name in figures] for row in again.table()] == [
-        [row[name] for name in figures] for row in race.table()
-    ]
-    assert all(row["error_low"] < row["error"] < row["error_high"] for row in race.table())
-
-
 def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
     """Make references short, by the sampler that ranks second: the first one takes half a minute."""
     first, second = sorted(samplers.REGISTRY, key=lambda sampler: -sampler.traits.reference_rank)[:2]
     assert first.traits.reference_rank > second.traits.reference_rank > 0
     monkeypatch.setattr(first, "traits", dataclasses.replace(first.traits, reference_rank=0))
+    monkeypatch.setattr(reference, "_MADE", {})
     for name, value in {"CHAINS": 8, "DRAWS": draws, "WARMUP": warmup}.items():
         monkeypatch.setattr(reference, name, value)
 
 
 @pytest.mark.slow
-def test_a_network_is_measured_against_a_reference_that_is_kept(own_home, monkeypatch):
+def test_a_network_is_measured_against_a_reference_that_is_kept(monkeypatch):
     shorten(monkeypatch, draws=60, warmup=150)  # of fewer moves chains stand still
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}
     lanes = (("hmc", {"mode_steps": 200}), ("sgld", {"mode_steps": 200, "step_size": 1e-6}))
@@ -115,25 +96,8 @@ def test_a_network_is_measured_against_a_reference_that_is_kept(own_home, monkey
     rows = race.table()
     assert [row["name"] for row in rows] == ["HMC", "SGLD"], "a step of next to nothing leads nowhere"
     assert math.isfinite(rows[0]["rmse"]) and math.isfinite(rows[0]["nll"])
-    assert len(list((own_home / "references").glob("*.npz"))) == 1
     again = Race(race_of(*lanes, budget=5_000, seed=9, **network))
     assert again.reference.finished, "a race with another seed on the same target has the same reference"
     assert np.array_equal(again.truth.mean, race.truth.mean)
     other = Race(race_of(*lanes, budget=5_000, **network | {"target_settings": {"data": "toy_c", "hidden": "4"}}))
     assert not other.reference.finished
-
-
-@pytest.mark.slow
-def test_a_reference_goes_on_from_a_checkpoint(own_home, monkeypatch):
-    shorten(monkeypatch, draws=40, warmup=5)
-    network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "2"}}
-    race = Race(race_of(("hmc", {"mode_steps": 20}), ("bps", {"mode_steps": 20}), budget=5_000, **network))
-    race.prepare()
-    while race.phase == "racing":
-        race.step_proposal()
-    resumed = Race.restore(race.checkpoint())
-    assert resumed.phase == "reference"
-    finished(race)
-    for path in (own_home / "references").glob("*.npz"):
-        path.unlink()
-    assert np.array_equal(finished(resumed).truth.mean, race.truth.mean)
