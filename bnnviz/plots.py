@@ -8,35 +8,68 @@ these, and returns elements that both Bokeh and Matplotlib draw, for a light and
 >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))
 >>> figure = plots.trace(draws, "x[0]") + plots.density(draws, "x[0]")
 
-The functions are those of the modules of `bnnviz.figures`. Importing this loads nothing heavy; HoloViews is imported
-with the first figure.
+The functions are those of the modules of `bnnviz.figures`, whose drawings are rendered here. Importing this loads
+nothing heavy; HoloViews is imported with the first figure.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bnnviz import optional
+from bnnviz.figures import MODULES
 
-_FOLDERS = ("chain", "predictive", "importance", "comparison")
 _STILL = {"linked": "brushing", "page": "output", "save": "output", "use": "style"}
 _HOMES = {
-    path.stem: f"bnnviz.figures.{path.parent.name}.{path.stem}"
-    for folder in _FOLDERS
-    for path in sorted((Path(__file__).parent / "figures" / folder).glob("[a-z]*.py"))
-    if f"\ndef {path.stem}(" in path.read_text(encoding="utf-8")
+    name: module
+    for name, module in MODULES.items()
+    if f"\ndef {name}(" in (Path(__file__).parents[1] / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
 } | {name: f"bnnviz.figures.still.{module}" for name, module in _STILL.items()}
+#: What the documentation of each figure has before what it raises.
+_SHARED = """
+    dark : bool, default False
+        Draw for a dark page.
+
+    Returns
+    -------
+    hv.Overlay, or hv.Layout of several panels
+
+    Raises
+"""
 
 __all__ = list(_HOMES)
+
+
+@functools.cache
+def _rendered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that renders the drawings of another one."""
+
+    @functools.wraps(function)
+    def figure(*args: Any, dark: bool = False, **options: Any) -> Any:
+        from bnnviz.figures.still.render import shown
+
+        return shown(function(*args, **options), dark)
+
+    figure.__doc__ = function.__doc__.replace("\n\n    Raises\n", _SHARED, 1)
+    plain = inspect.signature(function)
+    added = inspect.Parameter("dark", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool")
+    figure.__signature__ = plain.replace(
+        parameters=[*plain.parameters.values(), added], return_annotation="hv.Overlay | hv.Layout"
+    )
+    return figure
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'bnnviz.plots' has no attribute {name!r}")
     optional.check("holoviews", "Figures need", extra="plots")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    found = getattr(importlib.import_module(_HOMES[name]), name)
+    return found if name in _STILL else _rendered(found)
 
 
 def __dir__() -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from bnnviz.figures.marks import Axis, Drawing
+from bnnviz.figures.marks import WIDE, Axis, Drawing, Mark
 
 NOTHING: dict[str, Any] = {"kind": "none"}
 #: An axis of shares: a mark at 0 or 1 is seen whole.
@@ -21,6 +22,9 @@ class Figure:
     name: ClassVar[str]
     title: str = ""
     needs: ClassVar[tuple[str, ...]]
+    x: Axis = Axis("", (0.0, 1.0), "exact")  # the axes, where a drawing has no others
+    y: Axis = Axis("", (0.0, 1.0), "exact")
+    size: ClassVar[tuple[int, int]] = WIDE
     of_draws: ClassVar[bool] = False  # begins again where the draws do
     place: ClassVar[int] = 99  # among the figures of a run
     touch: ClassVar[dict[str, bool] | None] = None  # actions of the pointer, see `Pointer`
@@ -39,8 +43,12 @@ class Figure:
 
     def blank(self) -> Drawing:
         """Return the drawing before the first frame."""
-        return Drawing(x=Axis(ends=(0.0, 1.0), follow="exact"), y=Axis(ends=(0.0, 1.0), follow="exact"))
+        return self.drawing()
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Return the drawing of a part of a frame."""
         raise NotImplementedError
+
+    def drawing(self, marks: Sequence[Mark] = (), **rest: Any) -> Drawing:
+        """Return these marks on the axes of the figure, or on others."""
+        return Drawing(marks, **{"x": self.x, "y": self.y, "size": self.size} | rest)

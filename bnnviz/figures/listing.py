@@ -1,33 +1,20 @@
-"""List the figures. Modules are found by their files: a new figure takes one."""
+"""List the figures."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from bnnviz.figures import MODULES
 from bnnviz.figures.base import Figure
 from bnnviz.figures.lanes import of_lane
-
-_FOLDERS = ("chain", "predictive", "importance", "comparison")
-#: Modules of figures, by subject.
-MODULES = {
-    path.stem: f"bnnviz.figures.{folder}.{path.stem}"
-    for folder in _FOLDERS
-    for path in sorted((Path(__file__).parent / folder).glob("[a-z]*.py"))
-}
 
 
 def _figures() -> Iterable[type[Figure]]:
     for module in MODULES.values():
         for found in vars(importlib.import_module(module)).values():
-            if (
-                isinstance(found, type)
-                and issubclass(found, Figure)
-                and found.__module__ == module
-                and "name" in vars(found)
-            ):
+            if isinstance(found, type) and issubclass(found, Figure) and found.__module__ == module:
                 yield found
 
 

@@ -337,6 +337,47 @@ class Drawing:
 WIDE, SQUARE = (520, 300), (400, 350)
 
 
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """Drawings in rows, ``across`` in each; None is an empty place. With ``one_legend`` only the first has one."""
+
+    drawings: Sequence[Drawing | None]
+    across: int = 1
+    one_legend: bool = False
+
+
+def curve(
+    x: Any, y: Any, number: int, label: str, mark: Kind | None = None, size: float = 7.0, width: float = 2.2
+) -> list[Mark]:
+    """Return a series: its line, and a mark at each point, since the first point alone makes no line."""
+    look = {"colour": chain(number), "label": label}
+    return [Line(x, y, width, dash_of(number), **look), Points(x, y, mark or series_kind(number), size, **look)]
+
+
+def diagonal(label: str) -> Line:
+    """Return the line on which two shares are equal."""
+    return Line([0, 1], [0, 1], 1.2, (4, 4), colour="muted", label=label)
+
+
+def scores(lanes: Sequence[Mapping[str, Any]], score: str, label: str) -> str:
+    """Write a score of each series that has one, with their names if there are several."""
+    known = [each for each in lanes if each.get(score) is not None and np.isfinite(each[score])]
+    texts = (f"{each['name']} {each[score]:.3f}" if len(lanes) > 1 else f"{each[score]:.3f}" for each in known)
+    return f"{label} {'; '.join(texts)}" if known else ""
+
+
+def whiskers(x: Any, low: Any, high: Any, width: float = 1.2, **look: Any) -> Segments:
+    """Return vertical lines from low to high values."""
+    low = np.asarray(low, dtype=float)
+    return Segments(x, low, np.zeros(low.shape), np.asarray(high, dtype=float) - low, width, **look)
+
+
+def reach(marks: Sequence[Mark]) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+    """Return the ranges of the points of lines and of points."""
+    drawn = [mark for mark in marks if isinstance(mark, Line | Points)]
+    return extent(*(mark.x for mark in drawn)), extent(*(mark.y for mark in drawn))
+
+
 def joined(lines: Iterable[Any]) -> np.ndarray:
     """Return lines (points, 2) as one, with gaps between them."""
     gap = np.full((1, 2), np.nan)

@@ -9,6 +9,8 @@ import numpy as np
 
 from bnnviz.engine.recording import reader
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import Drawing
 from bnnviz.figures.sources import is_array, recording_of
 
 
@@ -46,6 +48,13 @@ def _recorded(recording: reader.Recording, name: str, what: str) -> FramePart:
             if frame.get(name):
                 return FramePart(recording.frames(scene), frame[name])
     raise BnnvizError(f"The recording {recording.name} has kept no frame with {what}.", "source")
+
+
+def drawn(figure: Figure, source: Any, what: str) -> Drawing:
+    """Return the drawing of the part that a figure needs."""
+    scene, found = part(source, figure.needs[0], what)
+    figure.begin(scene)
+    return figure.draw(found)
 
 
 def as_arrays(value: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from contourpy import FillType, LineType, contour_generator
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Area, Axis, Line, Mark, extent, joined, padded
+from bnnviz.figures.marks import Area, Axis, Drawing, Line, Mark, extent, joined, padded
 
 LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only closes the innermost band
 MEMORY = 45  # frames
@@ -22,24 +22,17 @@ class PlaneFigure(Figure):
 
     tools = True
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._contours: tuple[Any, list[Mark]] = (None, [])
+    _contours: tuple[Any, list[Mark]] = (None, [])
 
-    def begin(self, scene: dict[str, Any]) -> None:
-        """Take the scene of a new run, with its contours."""
-        super().begin(scene)
-        self._contours: tuple[Any, list[Mark]] = (None, [])
-
-    def blank_plane(self) -> dict[str, Any]:
-        """Return contours and axes before the first frame."""
+    def blank(self) -> Drawing:
+        """Return the plane of the scene, with its contours."""
         plane = self.scene.get("plane") or _NOWHERE
         contour = plane.get("contour")
         axes = {
             axis: Axis(plane[f"{axis}_label"], tuple(map(float, plane[f"{axis}_range"])), follow="exact")
             for axis in "xy"
         }
-        return {"marks": self._drawn(contour), "equal": contour is not None and _similar(plane), **axes}
+        return Drawing(self._drawn(contour), equal=contour is not None and _similar(plane), **axes)
 
     def plane(self, part: dict[str, Any], now: dict[str, float] | None = None, **seen: Sequence[Any]) -> dict[str, Any]:
         """Return contours and axes that include all marks, with room for a large mark at ``now``."""

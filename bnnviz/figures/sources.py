@@ -34,7 +34,6 @@ class SourceDraws:
     values: dict[str, np.ndarray] = field(repr=False)
     log_weights: np.ndarray | None = field(default=None, repr=False)
     diverging: np.ndarray | None = field(default=None, repr=False)
-    every: int = 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -97,21 +96,10 @@ class SourceDraws:
             raise BnnvizError(f"No draw of {self.name} has a weight above zero.", "source")
         return values[diagnostics.systematic(self.log_weights.ravel(), min(most, values.size))]
 
-    def thinned(self, most: int) -> SourceDraws:
-        """Return evenly spread draws, up to a number over all chains, with their original indices."""
-        chains, count = self.shape
-        every = -(-chains * count // most)
-        if every == 1:
-            return self
-        values = {name: each[:, ::every] for name, each in self.values.items()}
-        logs, diverging = (None if each is None else each[:, ::every] for each in (self.log_weights, self.diverging))
-        return SourceDraws(self.name, values, logs, diverging, self.every * every)
-
     def table(self, variables: Sequence[str]) -> dict[str, np.ndarray]:
         """Return columns ``chain``, ``draw``, ``id`` and each variable, a row for each draw, chain after chain."""
         chains, draws = self.shape
         chain, draw = (part.ravel() for part in np.indices((chains, draws)))
-        draw = self.every * draw
         return {
             "chain": chain,
             "draw": draw,
@@ -364,14 +352,15 @@ def _told_apart(found: list[SourceDraws]) -> list[SourceDraws]:
 
 
 def shared(
-    found: Sequence[SourceDraws], variables: str | Sequence[str] | None, most: int = MOST_VARIABLES
-) -> list[str]:
-    """Return names of variables that all sources have."""
+    source: Any, variables: str | Sequence[str] | None, most: int = MOST_VARIABLES
+) -> tuple[list[SourceDraws], list[str]]:
+    """Return the draws of each source, and names of variables that all of them have."""
+    found = read(source)
     if variables is not None:
         asked, *_ = [draws.chosen(variables) for draws in found]  # every source raises for its missing variables
-        return asked
+        return found, asked
     common = [name for name in found[0].values if all(name in draws.values for draws in found)]
     if not common:
         names = ", ".join(draws.name for draws in found)
         raise BnnvizError(f"{names} have no variable in common; draw each by itself.", "source")
-    return common[:most]
+    return found, common[:most]

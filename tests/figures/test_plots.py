@@ -32,11 +32,9 @@ FIGURES: dict[str, Make] = {
     "trace of a tree": lambda **o: plots.trace(made_tree(), **o),
     "trace of points": lambda **o: plots.trace(draws(), "x[0]", points=True, **o),
     "trace of a part": lambda **o: plots.trace(part("banana", "trace"), **o),
-    "rank": lambda **o: plots.rank(draws(), "x[1]", **o),
     "acf": lambda **o: plots.acf(made_tree(), ["a", "PC 1"], **o),
-    "density": lambda **o: plots.density(made_tree(), "a", each_chain=True, **o),
+    "density": lambda **o: plots.density(made_tree(), "a", **o),
     "density of a part": lambda **o: plots.density(part("banana", "marginal"), **o),
-    "mixing": lambda **o: plots.mixing({"one": {"x": draws()}, "two": {"x": draws()}}, points=3, **o),
     "pair": lambda **o: plots.pair(made_tree(), ["a", "b"], **o),
     "trajectory": lambda **o: plots.trajectory(part("banana", "path"), **o),
     "thinning": lambda **o: plots.thinning(part("banana", "envelope"), **o),
@@ -174,29 +172,12 @@ def test_traces_are_the_draws_and_divergent_ones_are_marked() -> None:
     )
 
 
-def test_counts_of_ranks_are_those_of_scipy() -> None:
-    import scipy.stats
-
-    figure = plots.rank(draws(), "x[2]", bins=10)
-    ranks = scipy.stats.rankdata(draws()[..., 2]).reshape(4, 200)
-    for chain in range(4):
-        known, _ = np.histogram(ranks[chain], np.linspace(0.5, 800.5, 11))
-        assert np.array_equal(curve(figure, f"chain {chain + 1}").dimension_values(1)[::2], known)
-
-
 def test_a_density_is_that_of_the_diagnostics_and_its_area_one() -> None:
     x, y = (curve(plots.density({"mu": draws()[..., 0]}), "draws").dimension_values(i) for i in (0, 1))
     known = diagnostics.density(draws()[..., 0].ravel())
     assert np.array_equal(x, known[0])
     assert np.array_equal(y, known[1])
     assert np.trapezoid(y, x) == pytest.approx(1, abs=0.01)
-
-
-def test_mixing_ends_with_the_figures_of_all_draws() -> None:
-    ess, rhat = plots.mixing(draws(), ["x[0]", "x[1]"], points=4)
-    values = [draws()[..., i] for i in (0, 1)]
-    assert curve(ess, "draws").dimension_values(1)[-1] == min(map(diagnostics.ess, values))
-    assert curve(rhat, "draws").dimension_values(1)[-1] == max(map(diagnostics.rhat, values))
 
 
 def test_pairs_hold_every_draw_with_its_chain_and_number() -> None:
@@ -265,9 +246,7 @@ def test_every_recorded_part_is_drawn(name: str) -> None:
     ("make", "says"),
     [
         (lambda: plots.trace(draws(), chains=0), "chains = 0"),
-        (lambda: plots.rank(draws(), bins=1), "bins = 1"),
         (lambda: plots.acf(made_tree(weighted=True)), "weight_ess"),
-        (lambda: plots.mixing(draws()[:, :5]), "5 draws"),
         (lambda: plots.pair(draws(), events={"kind": [2]}), r"x\[0\]"),
         (lambda: plots.trajectory(draws(), chain=4), "chain 4"),
         (lambda: plots.thinning(draws()), "ndarray"),

@@ -137,7 +137,7 @@ def test_variables_that_are_not_there_are_named() -> None:
     with pytest.raises(BnnvizError, match=r"bps has no variable 'd'; choose among a, b, c"):
         sources.one(made_tree()).chosen("d")
     with pytest.raises(BnnvizError, match="no variable in common"):
-        sources.shared(sources.read([made_tree(), draws()]), None)
+        sources.shared([made_tree(), draws()], None)
     holes = draws().copy()
     holes[0, 3, 1] = np.nan
     with pytest.raises(BnnvizError, match=r"x\[1\] of draws has 1 draws that are not finite"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,9 @@ from bnnviz.diagnostics.packages import array_stats
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Rule, chain, dash_of, extent
+from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Panels, Rule, chain, dash_of, extent
 from bnnviz.figures.parts import as_arrays
 from bnnviz.figures.sources import SourceDraws
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 LAGS = (25, 50, 100, 200)  # the axis ends at one of these
 EDGE = 0.4  # half of a bar
@@ -33,37 +30,22 @@ class Acf(Figure):
     place = 7
     of_draws = True
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._lags = LAGS[0]
-
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        self._lags = LAGS[0]
-        return _drawing([], "ACF", LAGS[0], (FLOOR, 1.0))
+    x = Axis("lag (draws)", (-EDGE, LAGS[0] + EDGE))
+    y = Axis("ACF", (FLOOR, 1.0), count=3)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``acf`` (lags,) at ``lag`` (lags,) of the quantity ``label``."""
         lag, acf = (np.asarray(part[name], dtype=float)[: LAGS[-1] + 1] for name in ("lag", "acf"))
         noise = 1.96 / np.sqrt(max(part.get("draws", 0), 1))
-        self._lags = max(self._lags, _telling(acf, noise))
-        seen = lag <= self._lags
-        marks: list[Mark] = bars(lag[seen], acf[seen])
-        if part.get("draws"):
-            marks.insert(0, _noise(lag[seen], noise))
-        ess = part.get("ess", np.nan)
-        return _drawing(
-            marks,
-            f"ACF ({part['label']})",
-            self._lags,
-            extent(acf[seen], [FLOOR, 1.0]),
-            note=f"ESS {ess:,.0f}" if np.isfinite(ess) else "",
-        )
+        marks: list[Mark] = [_noise(lag, noise)] if part.get("draws") else []
+        marks.append(_bars(lag, acf))
+        lags, ess = _telling(acf, noise), part.get("ess", np.nan)
+        up = extent(acf[lag <= lags], [FLOOR, 1.0])
+        return _drawing(marks, part["label"], lags, up, note=f"ESS {ess:,.0f}" if np.isfinite(ess) else "")
 
 
-def bars(lag: np.ndarray, acf: np.ndarray, label: str = "ACF") -> list[Mark]:
-    """Return the autocorrelation of all chains."""
-    return [Bars(lag, acf, 2 * EDGE, colour="blue", label=label)]
+def _bars(lag: np.ndarray, acf: np.ndarray, label: str = "ACF") -> Bars:
+    return Bars(lag, acf, 2 * EDGE, colour="blue", label=label)
 
 
 def _noise(lag: np.ndarray, noise: float) -> Band:
@@ -79,13 +61,11 @@ def _telling(acf: np.ndarray, noise: float) -> int:
 
 
 def _drawing(marks: Sequence[Mark], label: str, lags: int, up: Any, note: str = "") -> Drawing:
-    across = Axis("lag (draws)", (-EDGE, lags + EDGE), follow="exact")
-    return Drawing(marks, x=across, y=Axis(label, up, count=3), note=note)
+    across = Axis("lag (draws)", (-EDGE, lags + EDGE))
+    return Drawing(marks, x=across, y=Axis(f"ACF ({label})", up, count=3), note=note)
 
 
-def acf(
-    source: Any, variables: str | Sequence[str] | None = None, *, lags: int = 100, dark: bool = False
-) -> hv.Overlay | hv.Layout:
+def acf(source: Any, variables: str | Sequence[str] | None = None, *, lags: int = 100) -> Drawing | Panels:
     """Draw the autocorrelation of draws, which determines their effective sample size.
 
     Parameters
@@ -98,11 +78,6 @@ def acf(
         Default: the first four.
     lags : int, default 100
         At most.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout of several variables
 
     Raises
     ------
@@ -119,20 +94,17 @@ def acf(
     >>> plots.acf({"mu": chains}, lags=30)
     :Overlay...
     """
-    from bnnviz.figures.still.render import layout
-
     if lags < 1:
         raise BnnvizError(f"lags = {lags} must be 1 at least.", "lags")
     if isinstance(source, Mapping) and {"lag", "acf", "label"} <= set(source):
-        return layout([Acf().draw(as_arrays(dict(source)))], dark=dark)
-    found = sources.read(source)
-    names = sources.shared(found, variables)
+        return Acf().draw(as_arrays(dict(source)))
+    found, names = sources.shared(source, variables)
     for draws in found:
         if draws.log_weights is not None:
             raise BnnvizError(
                 f"The draws of {draws.name} have weights and no order; draw their weight_ess instead.", "source"
             )
-    return layout([_of_draws(found, name, lags) for name in names], across=2, dark=dark)
+    return Panels([_of_draws(found, name, lags) for name in names], 2)
 
 
 def _of_draws(found: Sequence[SourceDraws], name: str, lags: int) -> Drawing:
@@ -144,10 +116,8 @@ def _of_draws(found: Sequence[SourceDraws], name: str, lags: int) -> Drawing:
         at = np.arange(len(together))
         if len(found) == 1:
             several = len(values) > 1
-            marks += [
-                _noise(at, 1.96 / np.sqrt(values.size)),
-                *bars(at, together, "all chains" if several else draws.name),
-            ]
+            bars = _bars(at, together, "all chains" if several else draws.name)
+            marks += [_noise(at, 1.96 / np.sqrt(values.size)), bars]
             for number, own in enumerate(array_stats().autocorr(values, axis=1) if several else ()):
                 curve = own[: lags + 1]
                 look = {"colour": chain(number), "label": f"chain {number + 1}", "opacity": 0.75}
@@ -156,4 +126,4 @@ def _of_draws(found: Sequence[SourceDraws], name: str, lags: int) -> Drawing:
         else:
             marks.append(Line(at, together, 2.6, dash_of(place), colour=chain(place), label=draws.name))
         lowest = min(lowest, float(together.min()))
-    return _drawing(marks, f"ACF ({name})", lags, (lowest, 1.0))
+    return _drawing(marks, name, lags, (lowest, 1.0))

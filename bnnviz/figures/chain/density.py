@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +11,23 @@ from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.figures import sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, chain, dash_of, extent, gapped
+from bnnviz.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    Drawing,
+    Line,
+    Mark,
+    Panels,
+    chain,
+    dash_of,
+    extent,
+    future,
+    gapped,
+    reach,
+)
 from bnnviz.figures.parts import as_arrays
 from bnnviz.figures.sources import SourceDraws
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 HEADROOM, MOST = 1.25, 1.6  # of the known density's height: few draws make towers
 _APART = 0.05  # chains that share less of their density than this are drawn one by one
@@ -34,13 +45,12 @@ class Density(Figure):
     place = 5
     of_draws = True
 
+    x, y = Axis("x1", (-4.0, 4.0), "exact"), Axis("density", (0.0, 0.5), "exact")
+
     def blank(self) -> Drawing:
         """Return the known density of the target."""
         known = self.scene.get("density")
-        if known is None:
-            ends = {"x": Axis("x1", (-4.0, 4.0), follow="exact"), "y": Axis("density", (0.0, 0.5), follow="exact")}
-            return Drawing(**ends)
-        return self._drawing(known, [], [], 0.0)
+        return self.drawing() if known is None else self._drawing(known, [], [], 0.0)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw bars of ``width`` with heights ``y`` at ``x``, and the functionals of ``curves``."""
@@ -70,18 +80,15 @@ class Marginal(Figure):
     place = 10
     of_draws = True
 
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        return Drawing(x=Axis("PC 1", (-3.0, 3.0), follow="exact"), y=Axis("density", (0.0, 0.5), follow="exact"))
+    x, y = Axis("PC 1", (-3.0, 3.0), "exact"), Axis("density", (0.0, 0.5), "exact")
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw the density ``y`` at ``x`` of the quantity ``label``, and those of the futures."""
         futures = part.get("futures", ())
         marks = estimate(part["x"], part["y"], "blue", "all draws" if futures else "draws")
         for other in futures:
-            marks.append(
-                Line(other["x"], other["y"], 2.4, colour=chain(ord(other["letter"]) - 65), label=other["letter"])
-            )
+            letter = other["letter"]
+            marks.append(Line(other["x"], other["y"], 2.4, colour=chain(future(letter)), label=letter))
         key = (part["label"], part.get("basis"))
         return Drawing(
             marks,
@@ -97,10 +104,10 @@ def estimate(x: Any, y: Any, colour: str, label: str, filled: bool = True, dash:
     return [Band(x, np.zeros(np.size(x)), y, colour=colour), line] if filled else [line]
 
 
-def density(
-    source: Any, variables: str | Sequence[str] | None = None, *, each_chain: bool = False, dark: bool = False
-) -> hv.Overlay | hv.Layout:
+def density(source: Any, variables: str | Sequence[str] | None = None) -> Drawing | Panels:
     """Draw ArviZ's kernel estimate of the density of draws.
+
+    Chains that do not overlap are drawn one by one: a single estimate of all would smooth across the gap between them.
 
     Parameters
     ----------
@@ -108,14 +115,6 @@ def density(
         Several sources have a colour each. Draws with weights are resampled systematically first.
     variables : str or sequence of str, optional
         Default: the first four.
-    each_chain : bool, default False
-        Draw each chain's density, too. Chains that do not overlap are always drawn one by one: a single kernel
-        estimate of all would smooth across the gap between them.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout of several variables
 
     Raises
     ------
@@ -130,42 +129,29 @@ def density(
     >>> plots.density({"NUTS": {"mu": rng.normal(size=(4, 500))}, "SGLD": {"mu": 1.4 * rng.normal(size=(4, 500))}})
     :Overlay...
     """
-    from bnnviz.figures.still.render import layout
-
     if isinstance(source, Mapping) and {"x", "y", "label"} <= set(source):
-        return layout([Marginal().draw(as_arrays(dict(source)))], dark=dark)
+        return Marginal().draw(as_arrays(dict(source)))
     array_stats()  # fails here where ArviZ is missing
-    found = sources.read(source)
-    names = sources.shared(found, variables)
-    return layout([_of_draws(found, name, each_chain) for name in names], across=2, dark=dark)
+    found, names = sources.shared(source, variables)
+    return Panels([_of_draws(found, name) for name in names], 2)
 
 
-def _of_draws(found: Sequence[SourceDraws], name: str, each_chain: bool) -> Drawing:
+def _of_draws(found: Sequence[SourceDraws], name: str) -> Drawing:
     marks: list[Mark] = []
     several = len(found) > 1
     for place, draws in enumerate(found):
         dash = dash_of(place) if several else ()
-        own = _chains(draws, name)
-        separate = own is not None and not _overlap(own)
-        if not separate:
+        weighted = draws.log_weights is not None
+        own = [] if weighted else [diagnostics.density(values) for values in draws.finite(name)]
+        if _overlap(own):
             estimated = diagnostics.density(draws.representative(name))
             marks += estimate(*estimated, chain(place), draws.name, not several, dash)
-        if own is not None and (separate or each_chain):
-            for number, curve in enumerate(own):
-                colour = chain(place if several else number)
-                width = 2.4 if separate else 1.1
-                label = f"{draws.name}, chain {number + 1}"
-                marks.append(Line(*curve, width, dash, colour=colour, opacity=0.85, label=label))
-    lines = [mark for mark in marks if isinstance(mark, Line)]
-    across, up = extent(*(line.x for line in lines)), extent([0.0], *(line.y for line in lines))
-    return Drawing(marks, x=Axis(name, across), y=Axis("density", up, count=3))
-
-
-def _chains(draws: SourceDraws, name: str) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """Return the kernel estimate of each chain; None for a single chain or weighted draws."""
-    if draws.log_weights is not None or draws.shape[0] < 2:
-        return None
-    return [diagnostics.density(values) for values in draws.finite(name)]
+            continue
+        for number, curve in enumerate(own):
+            look = {"colour": chain(place if several else number), "label": f"{draws.name}, chain {number + 1}"}
+            marks.append(Line(*curve, 2.4, dash, opacity=0.85, **look))
+    across, up = reach(marks)
+    return Drawing(marks, x=Axis(name, across), y=Axis("density", extent([0.0], up or ()), count=3))
 
 
 def _overlap(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,16 +36,17 @@ class NetworkGraph(Figure):
     place = 9
     touch = {"cells": True, "hovers": True}
 
+    y = Axis("", (-0.5, 0.5), "exact", shown=False, grid=False)
+
     def __init__(self) -> None:
         super().__init__()
-        self._layers: list[dict[str, Any]] = []
-        self._part: dict[str, Any] | None = None
-        self._shown: int | None = None  # the coordinate that the pointer has chosen
-        self._largest = 0.0
+        self.begin({})
 
     def begin(self, scene: dict[str, Any]) -> None:
         """Place the units of another network."""
         super().begin(scene)
+        self._part: dict[str, Any] | None = None
+        self._shown: int | None = None  # the coordinate that the pointer has chosen
         self._layers = list(scene.get("layers", ()))
         self._largest = 0.0
         if self._layers:
@@ -88,8 +90,7 @@ class NetworkGraph(Figure):
         return self._drawing(marks, note, weights[self._bias_of])
 
     def _drawing(self, marks: list[Mark], note: str, bias: np.ndarray | None = None) -> Drawing:
-        x = Axis("", (-_SIDE, max(len(self._layers), 1) + _SIDE), follow="exact", shown=False, grid=False)
-        y = Axis("", (-0.5, 0.5), follow="exact", shown=False, grid=False)
+        x = replace(self.y, ends=(-_SIDE, max(len(self._layers), 1) + _SIDE))
         if self._layers:
             size = self._unit_px
             marks = [*marks, Points(self._unit_x, self._unit_y, _UNIT, size, min(1.6, size / 6), fill="surface")]
@@ -99,15 +100,13 @@ class NetworkGraph(Figure):
                 own = (bias < 0) == (sign < 0)
                 at = self._bias_x[own], self._bias_y[own]
                 marks.append(Points(*at, kind, _DISC * size, 0.0, scale=sizes[own], label=kind.label))
-        counts = [self._layers[0]["inputs"], *(layer["outputs"] for layer in self._layers)] if self._layers else []
-        words = f"layers of {', '.join(map(str, counts))} units; {note}" if counts else ""
-        return Drawing(marks, x=x, y=y, note=note, words=words)
+        words = f"layers of {', '.join(map(str, self._counts))} units; {note}" if self._layers else ""
+        return self.drawing(marks, x=x, note=note, words=words)
 
     def _place(self) -> None:
         """Place the units: a column for each layer, evenly spaced from the top."""
-        counts = [self._layers[0]["inputs"], *(layer["outputs"] for layer in self._layers)]
+        self._counts = counts = [self._layers[0]["inputs"], *(layer["outputs"] for layer in self._layers)]
         heights = [(np.arange(n)[::-1] + 0.5) / n - 0.5 for n in counts]
-        self._crowd = max(counts)
         self._unit_x = np.concatenate([np.full(n, float(i)) for i, n in enumerate(counts)])
         self._unit_y = np.concatenate(heights)
         begin = [np.tile(heights[i], layer["outputs"]) for i, layer in enumerate(self._layers)]
@@ -127,7 +126,7 @@ class NetworkGraph(Figure):
     @property
     def _room(self) -> float:
         """Pixels from a unit to the next one of the widest layer."""
-        return (self.frame_size or _FRAME)[1] / self._crowd
+        return (self.frame_size or _FRAME)[1] / max(self._counts)
 
     @property
     def _unit_px(self) -> float:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import sources
-from bnnviz.figures.marks import SQUARE, Axis, Drawing, Mark, Points, extent, series_kind
+from bnnviz.figures.marks import SQUARE, Axis, Drawing, Mark, Panels, Points, reach, series_kind
 from bnnviz.figures.palette import EVENTS, KINDS, VIOLATION
 from bnnviz.figures.sources import ID, SourceDraws
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 _MOST = 3  # variables without a choice
 
@@ -26,8 +23,7 @@ def pair(
     *,
     divergences: bool = True,
     events: Any = None,
-    dark: bool = False,
-) -> hv.Overlay | hv.Layout:
+) -> Drawing | Panels:
     """Draw draws in each pair of variables, with divergent draws and the events of a path.
 
     Parameters
@@ -41,11 +37,6 @@ def pair(
     events : dict of str to ndarray, optional
         Events of a path: ``kind`` (events,), as in `bnnviz.figures.palette.KINDS` (2 a bounce, 3 a refreshment, 5 a
         violated bound), and a coordinate (events,) under the name of each variable.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout of several pairs
 
     Raises
     ------
@@ -62,15 +53,12 @@ def pair(
     >>> plots.pair(banana)
     :Overlay...
     """
-    from bnnviz.figures.still.render import layout
-
-    found = sources.read(source)
-    names = sources.shared(found, variables, _MOST)
+    found, names = sources.shared(source, variables, _MOST)
     if len(names) < 2:
         raise BnnvizError(f"A pair needs two variables; there is {', '.join(names) or 'none'}.", "variables")
     marked = None if events is None else _events(events, names)
     drawings = [_drawing(found, both, divergences, marked) for both in combinations(names, 2)]
-    return layout(drawings, across=min(3, len(drawings)), dark=dark)
+    return Panels(drawings, min(3, len(drawings)))
 
 
 def _drawing(
@@ -90,8 +78,7 @@ def _drawing(
     for code in EVENTS if events is not None else ():
         own = events["kind"] == code
         marks.append(Points(*(events[name][own] for name in shown), KINDS[code], label=KINDS[code].label))
-    drawn = [mark for mark in marks if isinstance(mark, Points)]
-    ends = extent(*(mark.x for mark in drawn)), extent(*(mark.y for mark in drawn))
+    ends = reach(marks)
     return Drawing(marks, x=Axis(shown[0], ends[0]), y=Axis(shown[1], ends[1]), size=SQUARE)
 
 

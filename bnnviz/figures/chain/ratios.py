@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +13,6 @@ from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Area, Axis, Drawing, Mark, Points, Rule, Segments
 from bnnviz.figures.palette import KINDS, VIOLATION, Kind
 from bnnviz.numerals import general
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 BOX, CAP = 0.3, 0.16  # half of its height, and of the ends of its whiskers
 START, FARTHEST = 1.25, 4.0  # of the axis, at first and at most
@@ -30,9 +29,8 @@ class RateRatios(Figure):
     place = 2
     of_draws = True
 
-    def blank(self) -> Drawing:
-        """Return an empty axis."""
-        return _drawing([], START)
+    x, y = Axis("rate / envelope", (0.0, START)), Axis(" ", (-0.5, 0.5), "exact", shown=False)
+    size = (520, 200)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw the quantiles ``least``, ``q25``, ``median``, ``q75``, ``q99`` and ``most``."""
@@ -54,21 +52,19 @@ class RateRatios(Figure):
             ]
         marks.append(Segments([median], [-BOX], [0.0], [2 * BOX], 3.4, label="median"))
         shown, violates = [min(most, EDGE * right)], part["most"] > 1
-        marks.append(Points([] if violates else shown, [] if violates else [0.0], LARGEST, 10, label="largest"))
-        over = Points(
-            shown if violates else [], [0.0] if violates else [], KINDS[VIOLATION], 11, label="largest, violates"
-        )
+        at = [(shown, [0.0]), ([], [])]
+        marks.append(Points(*at[violates], LARGEST, 10, label="largest"))
+        over = Points(*at[not violates], KINDS[VIOLATION], 11, label="largest, violates")
         note = (
             f"median {part['median']:.2f} · 99 % {part['q99']:.2f} · largest {general(part['most'])} ·"
             f" violations {100 * part['violation_share']:.1f} % of {part['proposals']:,}"
         )
-        return _drawing([*marks, over], right, note)
+        return self.drawing([*marks, over], x=replace(self.x, ends=(0.0, right)), note=note)
 
-
-def _drawing(marks: list[Mark], right: float, note: str = "") -> Drawing:
-    bound = Rule([1.0], "x", 1.6, (6, 4), "no bound above 1", colour="muted")
-    y = Axis(" ", (-0.5, 0.5), follow="exact", shown=False)
-    return Drawing([bound, *marks], x=Axis("rate / envelope", (0.0, right)), y=y, note=note, size=(520, 200))
+    def drawing(self, marks: Sequence[Mark] = (), **rest: Any) -> Drawing:
+        """Return these marks over the line at 1."""
+        bound = Rule([1.0], "x", 1.6, (6, 4), "no bound above 1", colour="muted")
+        return super().drawing([bound, *marks], **rest)
 
 
 def _clipped(first: float, last: float, over: bool) -> tuple[float, float] | None:
@@ -81,7 +77,7 @@ def _rectangle(left: float, right: float) -> list[np.ndarray]:
     return [np.array([[left, -BOX], [right, -BOX], [right, BOX], [left, BOX], [left, -BOX]])]
 
 
-def ratios(source: Any, *, dark: bool = False) -> hv.Overlay:
+def ratios(source: Any) -> Drawing:
     """Draw a box plot of rate over envelope of all proposals: above 1 the envelope was no bound.
 
     The box holds the middle half, the whiskers reach from the least ratio to the 99 % quantile, and the mark is the
@@ -91,11 +87,6 @@ def ratios(source: Any, *, dark: bool = False) -> hv.Overlay:
     ----------
     source : Run, Recording, path or dict
         A run of a sampler with events, a recording of one with frames, or the part ``ratios`` of a frame.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -111,6 +102,4 @@ def ratios(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.ratios(run)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
-    return overlay(RateRatios().draw(parts.part(source, "ratios", "ratios of rate and envelope").part), dark)
+    return parts.drawn(RateRatios(), source, "ratios of rate and envelope")

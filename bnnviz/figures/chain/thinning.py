@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Band, Drawing, Line, Mark, Points, Rule, Segments, extent
+from bnnviz.figures.marks import Axis, Band, Drawing, Line, Mark, Points, Rule, Segments, extent, whiskers
 from bnnviz.figures.palette import ACCEPTED, BOUNCE, KINDS, REJECTED, UNIFORM, VIOLATION
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 MARKS = {REJECTED: KINDS[REJECTED], BOUNCE: ACCEPTED, VIOLATION: KINDS[VIOLATION]}
 DOTTED, DASHED = (2, 4), (6, 4)
@@ -31,10 +28,12 @@ class Thinning(Figure):
     needs = ("envelope",)
     place = 1
 
+    x = Axis("time since the last event (path time)", (0.0, 1.0), "exact")
+    y = Axis("rate (1/time)", (-0.5, 2.0), "exact")
+
     def blank(self) -> Drawing:
-        """Return empty axes."""
-        x = Axis("time since the last event (path time)", (0.0, 1.0), follow="exact")
-        return Drawing([Rule([0.0], colour="axis")], x=x, y=Axis("rate (1/time)", (-0.5, 2.0), follow="exact"))
+        """Return the line at zero."""
+        return self.drawing([Rule([0.0], colour="axis")])
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw a segment: ``rate`` at ``rate_t``, pieces of the envelope, proposals and the refresh clock."""
@@ -52,7 +51,7 @@ class Thinning(Figure):
             *_proposals(part),
         ]
         key = part.get("segment")
-        x = Axis("time since the last event (path time)", (0.0, float(part["t_max"])), "segment", key, memory=MEMORY)
+        x = Axis(self.x.label, (0.0, float(part["t_max"])), "segment", key, memory=MEMORY)
         y = Axis(f"rate ({part['unit']})", _heights(part), "segment", key, memory=MEMORY)
         return Drawing(marks, x=x, y=y, note=_note(part))
 
@@ -76,8 +75,7 @@ def _stems(part: dict[str, Any]) -> list[Mark]:
     taken = np.isin(kind, (BOUNCE, VIOLATION))
     found: list[Mark] = []
     for own, colour, width in ((~taken, "grey", 1.2), (taken, "green", 1.8)):
-        zero = np.zeros(int(own.sum()))
-        found.append(Segments(t[own], zero, zero, tops[own], width, dash=DOTTED, colour=colour, label="proposal"))
+        found.append(whiskers(t[own], 0 * tops[own], tops[own], width, dash=DOTTED, colour=colour, label="proposal"))
     return found
 
 
@@ -119,7 +117,7 @@ def _note(part: dict[str, Any]) -> str:
     return f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} %"
 
 
-def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
+def thinning(source: Any) -> Drawing:
     """Draw a segment of a path by its time: the rate, the envelope, and each proposal with its uniform draw.
 
     A proposal is accepted if u times the envelope is below the rate. If the rate exceeds the envelope, the envelope
@@ -129,11 +127,6 @@ def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
     ----------
     source : Run, Recording, path or dict
         A run of a sampler with events, a recording of one with frames, or the part ``envelope`` of a frame.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -149,6 +142,4 @@ def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.thinning(run)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
-    return overlay(Thinning().draw(parts.part(source, "envelope", "proposals under an envelope").part), dark)
+    return parts.drawn(Thinning(), source, "proposals under an envelope")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, Segments
+from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, Segments, whiskers
 from bnnviz.figures.palette import BOUNCE, EVENTS, KINDS, REFRESH, VIOLATION, Kind
 
 SHOWN = 50  # entries, about
@@ -30,14 +30,13 @@ class Timeline(Figure):
     bare = True
     kinds = KINDS
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._span = SPANS[0]
+    x = Axis("", (-1.0, 0.016), "exact")
+    _span = SPANS[0]
 
     def blank(self) -> Drawing:
         """Return an empty strip."""
         self._span = SPANS[0]
-        return self._strip(np.empty(0), np.empty(0), 0.0, [])
+        return self._strip(np.empty(0), np.empty(0), 0.0)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw steps ``step`` of kinds ``kind``."""
@@ -45,22 +44,17 @@ class Timeline(Figure):
         self._choose_span(float(np.ptp(step[-SHOWN:])) if step.size else 0.0)
         # Steps are counted back from the newest: float32 cannot hold the number of a long run's step.
         x = (step - step[-1]) / self._span if step.size else np.empty(0)
-        counts = {KINDS[code].label: int(np.sum(kind == code)) for code in EVENTS}
-        words = f"the last {kind.size} steps, " + ", ".join(f"{name} {count}" for name, count in counts.items())
-        return self._strip(x[x >= -1], kind[x >= -1], HEAD, [], words)
+        return self._strip(x[x >= -1], kind[x >= -1], HEAD, words=_words(kind))
 
-    def _strip(self, x: np.ndarray, kind: np.ndarray, head: float, more: list[Mark], words: str = "") -> Drawing:
+    def _strip(self, x: np.ndarray, kind: np.ndarray, head: float, *more: Mark, words: str = "") -> Drawing:
         marks: list[Mark] = [Line([head, head], [0.0, 1.0], 3.0), *more]
         for code, of in self.kinds.items():
             own = x[kind == code]
-            height = _height(code)
-            zero = np.zeros(len(own))
-            marks.append(Segments(own, zero, zero, zero + height, 1.6, colour=of.role))
+            marks.append(_ticks(own, HEIGHTS.get(code, 0.5), 1.6, colour=of.role))
             if code in EVENTS or code == _MOVE:
                 at = own if code in EVENTS else own[:0]
-                marks.append(Points(at, zero[: len(at)] + height, of, 6.5, 1.5, label=of.label))
-        axes = {"x": Axis("", (-1.0, 0.016), follow="exact"), "y": Axis("", (0.0, 1.0), follow="exact")}
-        return Drawing(marks, words=words, **axes)
+                marks.append(Points(at, np.full(len(at), HEIGHTS.get(code, 0.5)), of, 6.5, 1.5, label=of.label))
+        return self.drawing(marks, words=words)
 
     def _choose_span(self, needed: float) -> None:
         """Change the strip's length rarely: it is read by the distance of ticks."""
@@ -111,25 +105,15 @@ class Journey(Timeline):
         seen = (x >= -1) & (x <= 0)
         x, kind, known = x[seen], kinds[seen], self._steps[seen] <= now
         here, ahead = (now - self._right) / self._length, x[~known]
-        parted = [] if fork is None else [(fork - self._right) / self._length]
-        zero = np.zeros(len(ahead))
-        more: list[Mark] = [
-            Segments(ahead, zero, zero, zero + 0.5, 1.4, colour="axis"),
-            Segments(
-                parted,
-                [0.0] * len(parted),
-                [0.0] * len(parted),
-                [1.0] * len(parted),
-                2.0,
-                None,
-                (4, 3),
-                colour="purple",
-            ),
-        ]
-        counts = {KINDS[code].label: int(np.sum(kinds == code)) for code in EVENTS}
-        words = f"the last {kinds.size} steps, " + ", ".join(f"{name} {count}" for name, count in counts.items())
-        return self._strip(x[known], kind[known], here + HEAD * (here > -HEAD), more, words)
+        parted = np.array([] if fork is None else [(fork - self._right) / self._length])
+        more = _ticks(ahead, 0.5, 1.4, colour="axis"), _ticks(parted, 1.0, 2.0, dash=(4, 3), colour="purple")
+        return self._strip(x[known], kind[known], here + HEAD * (here > -HEAD), *more, words=_words(kinds))
 
 
-def _height(code: int) -> float:
-    return HEIGHTS.get(code, 0.5)
+def _ticks(at: np.ndarray, height: float, width: float, **look: Any) -> Segments:
+    return whiskers(at, np.zeros(len(at)), np.full(len(at), height), width, **look)
+
+
+def _words(kinds: np.ndarray) -> str:
+    counts = (f"{KINDS[code].label} {np.sum(kinds == code)}" for code in EVENTS)
+    return f"the last {kinds.size} steps, {', '.join(counts)}"

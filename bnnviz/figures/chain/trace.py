@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Points, chain, extent, future
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Panels, Points, chain, extent, future, reach
 from bnnviz.figures.palette import KINDS, PICKED, VIOLATION, Kind
 from bnnviz.figures.parts import as_arrays
 from bnnviz.figures.sources import SourceDraws, draw_id
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 _DOT = Kind("draw", "circle", "blue", True)
 
@@ -34,7 +31,7 @@ class Trace(Figure):
     def blank(self) -> Drawing:
         """Return empty axes."""
         label = "PC 1" if self.scene.get("dim", 3) > 2 else self.scene["names"][0]
-        return Drawing(x=Axis("draw", (0.0, 100.0), follow="exact"), y=Axis(label, (-3.0, 3.0), follow="exact"))
+        return Drawing(x=Axis("draw", (0.0, 100.0), "exact"), y=Axis(label, (-3.0, 3.0), "exact"))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``values`` (chains, draws) at ``index`` (draws,); ``futures`` have letters instead of chains."""
@@ -56,7 +53,7 @@ class Trace(Figure):
 
     def _picked(self) -> Points:
         chosen = self.selection
-        x, y = ([], []) if chosen["kind"] == "none" else (chosen["trace_index"], chosen["trace_value"])
+        x, y = chosen.get("trace_index", ()), chosen.get("trace_value", ())
         return Points(x, y, PICKED, 7, width=1, label=PICKED.label if len(x) else "")
 
 
@@ -78,8 +75,7 @@ def trace(
     *,
     chains: int = 8,
     points: bool = False,
-    dark: bool = False,
-) -> hv.Overlay | hv.Layout:
+) -> Drawing | Panels:
     """Draw the draws of each chain in their order.
 
     Parameters
@@ -92,11 +88,6 @@ def trace(
         Drawn at most.
     points : bool, default False
         Draw each draw as a point instead of lines, for `linked`.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout of several variables
 
     Raises
     ------
@@ -111,22 +102,19 @@ def trace(
     >>> plots.trace({"mu": np.cumsum(rng.normal(size=(4, 200)), 1) / 5})
     :Overlay...
     """
-    from bnnviz.figures.still.render import layout
-
     if isinstance(source, Mapping) and {"values", "index"} <= set(source):
-        return layout([Trace().draw(as_arrays(dict(source)))], dark=dark)
+        return Trace().draw(as_arrays(dict(source)))
     if chains < 1:
         raise BnnvizError(f"chains = {chains} must be 1 at least.", "chains")
-    found = sources.read(source)
-    drawings = [_drawing(found, name, chains, points) for name in sources.shared(found, variables)]
-    return layout(drawings, dark=dark)
+    found, names = sources.shared(source, variables)
+    return Panels([_drawing(found, name, chains, points) for name in names])
 
 
 def _drawing(found: Sequence[SourceDraws], name: str, most: int, points: bool) -> Drawing:
     several = len(found) > 1
     marks: list[Mark] = []
     for place, draws in enumerate(found):
-        values, index = draws.of(name), draws.every * np.arange(draws.shape[1])
+        values, index = draws.of(name), np.arange(draws.shape[1])
         for number in range(1 if several else min(most, len(values))):
             colour, label = (place, draws.name) if several else (number, f"chain {number + 1}")
             marks.append(trace_line(index, values[number], colour, label))
@@ -137,7 +125,6 @@ def _drawing(found: Sequence[SourceDraws], name: str, most: int, points: bool) -
     if diverging is not None and diverging[:most].any():
         of, draw = np.nonzero(diverging[:most])
         values = found[0].of(name)[of, draw]
-        marks.append(Points(found[0].every * draw, values, KINDS[VIOLATION], label="divergent"))
-    drawn = [mark for mark in marks if isinstance(mark, Line | Points)]
-    ends = extent(*(mark.x for mark in drawn)), extent(*(mark.y for mark in drawn))
+        marks.append(Points(draw, values, KINDS[VIOLATION], label="divergent"))
+    ends = reach(marks)
     return Drawing(marks, x=Axis("draw", ends[0]), y=Axis(name, ends[1]))

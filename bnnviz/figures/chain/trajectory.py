@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from bnnviz.figures import parts, sources
 from bnnviz.figures.marks import SQUARE, Arrows, Axis, Drawing, Line, Mark, Points, chain, extent, future
 from bnnviz.figures.palette import EVENTS, KINDS, KNOWN, NOW, PICKED, VISITED, Kind
 from bnnviz.figures.plane import PlaneFigure
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 HERE = Kind("here", "dot", "ink", True)
 DRAW = Kind("draw", "circle", "blue", True)
@@ -33,10 +30,6 @@ class Trajectory(PlaneFigure):
     needs = ("path",)
     place = 0
     touch = {"picks": True}
-
-    def blank(self) -> Drawing:
-        """Return the plane of the scene."""
-        return Drawing(**self.blank_plane())
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw the path ``x``, ``y`` through its last events, where the chain is ``now``, and draws with marginals."""
@@ -59,7 +52,7 @@ class Trajectory(PlaneFigure):
                 for other in futures
             ),
             *self._events(part),
-            Points(part.get("visited_x", ()), part.get("visited_y", ()), VISITED, 9, 1.0, label=_visited(part)),
+            _named(part, "visited", VISITED, 9),
             Arrows(*here, [part["now_dx"]], [part["now_dy"]], ARROW, colour=NOW.role),
             *self._picked(),
             Points(*here, NOW, 19, width=2.6, label=NOW.label),
@@ -84,21 +77,13 @@ class Trajectory(PlaneFigure):
 
     def _picked(self) -> list[Mark]:
         chosen = self.selection
-        return [
-            Points(
-                chosen.get(f"{name}_x", ()),
-                chosen.get(f"{name}_y", ()),
-                kind,
-                size,
-                1.0,
-                label=kind.label if f"{name}_x" in chosen else "",
-            )
-            for name, kind, size in (("known", KNOWN, 5), ("path", PICKED, 8))
-        ]
+        return [_named(chosen, "known", KNOWN, 5), _named(chosen, "path", PICKED, 8)]
 
 
-def _visited(part: dict[str, Any]) -> str:
-    return VISITED.label if "visited_x" in part else ""
+def _named(source: dict[str, Any], name: str, kind: Kind, size: float) -> Points:
+    """Return points that are not always known, and have an entry in the legend only then."""
+    label = kind.label if f"{name}_x" in source else ""
+    return Points(source.get(f"{name}_x", ()), source.get(f"{name}_y", ()), kind, size, 1.0, label=label)
 
 
 def _latest(part: dict[str, Any]) -> dict[str, Any]:
@@ -133,8 +118,7 @@ def trajectory(
     *,
     chain: int = 0,
     draws: int = 200,
-    dark: bool = False,
-) -> hv.Overlay:
+) -> Drawing:
     """Draw the path of a chain in a plane, its events, and the density if known.
 
     Parameters
@@ -148,11 +132,6 @@ def trajectory(
         Whose draws are joined.
     draws : int, default 200
         The number of joined draws at most: the last ones.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -167,17 +146,11 @@ def trajectory(
     >>> plots.trajectory(run, draws=60)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
-    found = _watched(source) if variables is None else None
-    if found is None:
-        return overlay(_joined(source, variables, chain, draws), dark)
-    figure = Trajectory()
-    figure.begin(found.scene)
-    return overlay(figure.draw(found.part), dark)
+    watched = _watched(source) if variables is None else None
+    return watched or _joined(source, variables, chain, draws)
 
 
-def _watched(source: Any) -> parts.FramePart | None:
+def _watched(source: Any) -> Drawing | None:
     """Return the path that a source shows; None where it shows none, and its draws are joined."""
     if isinstance(source, Mapping) and "event_x" not in source:
         return None
@@ -186,7 +159,7 @@ def _watched(source: Any) -> parts.FramePart | None:
         if recording is None or recording.frame_files()[0] is None:
             return None
     try:
-        return parts.part(source, "path", "a path")
+        return parts.drawn(Trajectory(), source, "a path")
     except BnnvizError:
         return None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,6 @@ from bnnviz.figures import sources
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import SQUARE, Axis, Drawing, Image, Mark, Rule
 from bnnviz.figures.parts import as_arrays
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 MOST = 60  # coordinates
 RAMP = ("blue", "surface", "orange")
@@ -31,16 +29,15 @@ class Correlations(Figure):
     of_draws = True
     touch = {"cells": True}
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._pair: tuple[int, int] | None = None
-        self._part: dict[str, Any] | None = None
+    x = y = Axis("coordinate", (-0.5, 9.5), "exact", whole=True)
+    size = SQUARE
+    _pair: tuple[int, int] | None = None
+    _part: dict[str, Any] | None = None
 
     def blank(self) -> Drawing:
         """Return empty axes."""
         self._pair = self._part = None
-        axis = Axis("coordinate", (-0.5, 9.5), follow="exact", whole=True)
-        return Drawing(x=axis, y=axis, size=SQUARE)
+        return self.drawing()
 
     def choose(self, x: float, y: float) -> int | None:
         """Show the correlation at a place, and return the number of its coordinate across; None outside of the map."""
@@ -67,21 +64,21 @@ class Correlations(Figure):
         if self._pair is not None:
             i, j = self._pair
             note = f"r({i}, {j}) {part['correlation'][j - first, i - first]:.2f}"
-        return Drawing([*drawing.marks, *crosses], x=drawing.x, y=drawing.y, note=note, size=SQUARE)
+        return replace(drawing, marks=[*drawing.marks, *crosses], note=note)
 
 
 def _map(found: np.ndarray, first: int, label: str) -> Drawing:
     last = first + len(found) - 1
     box = (first, last, first, last)
     image = Image(found, box, len(found), RAMP, -1.0, 1.0, blended=False, label="r", ends=("−1", "1"))
-    axis = Axis(label, (first - 0.5, last + 0.5), follow="exact", whole=True)
+    axis = Axis(label, (first - 0.5, last + 0.5), "exact", whole=True)
     return Drawing([image], x=axis, y=axis, size=SQUARE)
 
 
-def weights(
-    source: Any, variables: str | Sequence[str] | None = None, *, most: int = MOST, dark: bool = False
-) -> hv.Overlay:
+def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: int = MOST) -> Drawing:
     """Draw the correlations of the weights of a network, or of the variables of any draws, as a map.
+
+    Coordinates are numbered in the order of their variables.
 
     Parameters
     ----------
@@ -91,12 +88,6 @@ def weights(
         Default: the first ones.
     most : int, default 60
         The number of coordinates without ``variables``.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
-        Coordinates are numbered in the order of their variables.
 
     Raises
     ------
@@ -112,18 +103,14 @@ def weights(
     >>> plots.weights(rng.normal(size=(4, 100, 8)) @ mixed)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     if isinstance(source, Mapping) and "correlation" in source:
-        part = as_arrays(dict(source))
-        return overlay(
-            Correlations().draw({"draws": 0, **part, "correlation": np.atleast_2d(part["correlation"])}), dark
-        )
+        part = as_arrays({"draws": 0, **source})
+        return Correlations().draw(part | {"correlation": np.atleast_2d(part["correlation"])})
     draws = sources.one(source)
     names = draws.chosen(variables, most)
     if len(names) < 2:
         raise BnnvizError("Correlations need two variables at least.", "variables")
-    return overlay(_map(correlations(draws, names), 0, "coordinate"), dark)
+    return _map(correlations(draws, names), 0, "coordinate")
 
 
 def correlations(draws: sources.SourceDraws, names: Sequence[str]) -> np.ndarray:

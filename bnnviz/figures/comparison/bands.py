@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
-from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, extent, padded
+from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Panels, Points, extent, padded
 from bnnviz.figures.predictive.prediction import DATA, band_of, limited
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 SIZE = (270, 230)
 _NAMES = ("row", "column", "data", "parts")
 
 
-def bands(
-    source: Sequence[Mapping[str, Any]], *, size: tuple[int, int] = SIZE, dark: bool = False
-) -> hv.Overlay | hv.Layout:
+def bands(source: Sequence[Mapping[str, Any]]) -> Drawing | Panels:
     """Draw bands of predictions: a row for each data set, a column for each sampler; a row shares its axes.
 
     The first run has the data (red), the mean of the functions and the middle 50 and 95 % of them; thin lines are the
@@ -30,13 +25,6 @@ def bands(
     source : sequence of dict
         One for each place: ``row`` and ``column``, its names; ``data``, that of a scene (x, y, x_range, y_range,
         x_label, y_label); ``parts``, the prediction of each run (x, mean, lo50, hi50, lo95, hi95).
-    size : (int, int)
-        Size of a panel in pixels.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout of several
 
     Raises
     ------
@@ -55,8 +43,6 @@ def bands(
     >>> plots.bands([{"row": "toy", "column": name, "data": data, "parts": [part]} for name in ("BPS", "SGLD")])
     :Layout...
     """
-    from bnnviz.figures.still.render import layout
-
     found = [parts.as_arrays(dict(each)) for each in source]
     missing = [name for each in found for name in _NAMES if name not in each]
     if not found or missing:
@@ -68,8 +54,8 @@ def bands(
     for row in rows:
         beside = [each for each in found if each["row"] == row]
         reach = _reach(beside[0]["data"], [each["parts"][0] for each in beside])
-        drawings += [_drawing(at[row, name], reach, size) if (row, name) in at else None for name in columns]
-    return layout(drawings, across=len(columns), dark=dark, one_legend=True)
+        drawings += [_drawing(at[row, name], reach) if (row, name) in at else None for name in columns]
+    return Panels(drawings, len(columns), one_legend=True)
 
 
 def _reach(data: dict[str, Any], found: list[dict[str, Any]]) -> tuple[float, float]:
@@ -78,7 +64,7 @@ def _reach(data: dict[str, Any], found: list[dict[str, Any]]) -> tuple[float, fl
     return limited(data, padded(ends, 0.05)) or tuple(map(float, data["y_range"]))
 
 
-def _drawing(panel: dict[str, Any], reach: tuple[float, float], size: tuple[int, int]) -> Drawing:
+def _drawing(panel: dict[str, Any], reach: tuple[float, float]) -> Drawing:
     data, (part, *others) = panel["data"], panel["parts"]
     marks: list[Mark] = [*band_of(part)]
     marks += [Line(o["x"], o["mean"], 1.0, colour="blue", opacity=0.8, label="means of other runs") for o in others]
@@ -89,5 +75,5 @@ def _drawing(panel: dict[str, Any], reach: tuple[float, float], size: tuple[int,
         x=Axis(data["x_label"], tuple(map(float, data["x_range"])), follow="exact"),
         y=Axis(data["y_label"], reach, follow="exact"),
         title=f"{panel['column']}, {panel['row']}",
-        size=size,
+        size=SIZE,
     )

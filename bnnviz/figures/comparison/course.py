@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Drawing, extent, padded
-from bnnviz.figures.series import dotted
+from bnnviz.figures.marks import SERIES, Axis, Drawing, curve, extent, padded
+from bnnviz.figures.palette import DOT
 from bnnviz.numerals import general
 
 LEAST_ROOM = 0.02  # above and below: small differences of the first scores are not magnified
@@ -23,13 +23,8 @@ class Course(Figure):
     title = "Over time"
     needs = ("course",)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.measure = next(iter(MEASURES))
-
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        return Drawing(x=Axis("seconds of each sampler", (0.0, 10.0), follow="exact"), y=Axis())
+    x, y = Axis("seconds of each sampler", (0.0, 10.0), "exact"), Axis()
+    measure = next(iter(MEASURES))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw each sampler's measures against its ``seconds``."""
@@ -39,7 +34,7 @@ class Course(Figure):
         marks = [
             mark
             for place, (sampler, y) in enumerate(pairs)
-            for mark in dotted(sampler["seconds"], y, place, sampler["name"])
+            for mark in curve(sampler["seconds"], y, place, sampler["name"], DOT, 6)
         ]
         across = extent(*(sampler["seconds"] for sampler in lanes))
         x = Axis("seconds of each sampler", None if across is None else (0.0, max(across[1], 1e-3)), key="running")

@@ -8,7 +8,7 @@ import numpy as np
 
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, extent, padded
-from bnnviz.figures.palette import Kind
+from bnnviz.figures.palette import DOT, Kind
 
 LINES = (
     ("func_potential", "FuncHMC: mean of U", "blue", ()),
@@ -18,7 +18,6 @@ LINES = (
     ("point_kinetic", "HMC: kinetic", "purple", (5, 4)),
 )
 REJECTED = Kind("rejected", "x", "ink", False)
-_DOT = Kind("", "dot", "ink", True)
 
 
 class Energy(Figure):
@@ -43,7 +42,7 @@ class Energy(Figure):
         for name, label, colour, dash in LINES:
             look = {"colour": colour, "label": label}
             # The first move alone makes no line.
-            marks += [Line(move, data[name], 2.2, dash, **look), Points(move, data[name], _DOT, 6, colour=colour)]
+            marks += [Line(move, data[name], 2.2, dash, **look), Points(move, data[name], DOT, 6, colour=colour)]
         for sampler in ("func", "point"):
             lost = ~np.asarray(part[f"{sampler}_accepted"], dtype=bool)
             at = move[lost], data[f"{sampler}_potential"][lost]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.comparison.bands import bands
-
-if TYPE_CHECKING:
-    import holoviews as hv
+from bnnviz.figures.marks import Drawing, Panels
 
 _BAND = "band"  # panels of this kind share their axes
 _ACROSS = 2
 
 
-def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = False) -> hv.Overlay | hv.Layout:
+def panels(source: Sequence[tuple[str, str, dict[str, Any]]]) -> Drawing | Panels:
     """Draw recorded parts of frames in rows of two, each with its heading.
 
     Parameters
@@ -25,11 +23,6 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = Fa
     source : sequence of (str, str, dict)
         Heading, figure and part of each, as the records of experiments have them. A part may have its scene under
         ``scene``.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout of several
 
     Raises
     ------
@@ -44,7 +37,6 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = Fa
     :Layout...
     """
     from bnnviz.figures.listing import BY_NAME
-    from bnnviz.figures.still.render import layout
 
     found = list(source)
     unknown = [name for _, name, _ in found if name not in BY_NAME and name != _BAND]
@@ -52,11 +44,8 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = Fa
         why = f"no figure is called {unknown[0]!r}" if unknown else "there is no part"
         raise BnnvizError(f"Panels need parts of frames: {why}.", "source")
     if found[0][1] == _BAND:
-        return bands([part for _, _, part in found], dark=dark)
+        return bands([part for _, _, part in found])
     drawings = []
     for heading, name, given in found:
-        scene, part = parts.part(given, name, name)
-        figure = BY_NAME[name]()
-        figure.begin(scene)
-        drawings.append(replace(figure.draw(part), title=heading))
-    return layout(drawings, across=min(_ACROSS, len(drawings)), dark=dark)
+        drawings.append(replace(parts.drawn(BY_NAME[name](), given, name), title=heading))
+    return Panels(drawings, _ACROSS)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments, log_ticks
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, Points, Segments, log_ticks
 from bnnviz.figures.palette import Kind
 
 if TYPE_CHECKING:
-    import holoviews as hv
-
     from bnnviz.experiments.table import Result
 
 MOST_LETTERS = 30  # of a case's name
@@ -26,18 +24,13 @@ _OURS = Kind("ours", "circle", "blue", True)
 _OFF = Kind("ours, different", "square", "magenta", True)
 
 
-def published(source: Sequence[Result], *, dark: bool = False) -> hv.Overlay | hv.Layout:
+def published(source: Sequence[Result]) -> Drawing | Panels:
     """Draw printed values as hollow marks and measured ones as filled marks, both with two standard errors.
 
     Parameters
     ----------
     source : sequence of bnnviz.experiments.table.Result
         In the order of their lines and panels.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout of several measures
 
     Raises
     ------
@@ -53,8 +46,6 @@ def published(source: Sequence[Result], *, dark: bool = False) -> hv.Overlay | h
     >>> plots.published([bps, sgld])
     :Overlay...
     """
-    from bnnviz.figures.still.render import layout
-
     dots = list(source)
     if not dots:
         raise BnnvizError("There are no results to draw.", "source")
@@ -63,7 +54,7 @@ def published(source: Sequence[Result], *, dark: bool = False) -> hv.Overlay | h
         _drawing([dot for dot in dots if dot.measure == measure], cases, named=place == 0)
         for place, measure in enumerate(measures)
     ]
-    return layout(drawings, across=len(measures), dark=dark)
+    return Panels(drawings, len(measures))
 
 
 def _drawing(dots: Sequence[Result], cases: Sequence[str], named: bool) -> Drawing:

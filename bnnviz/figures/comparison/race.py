@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Line, Mark, Points, chain, extent, log_ticks, series_kind
 from bnnviz.figures.palette import Kind
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 BAND = 0.16  # opacity of two standard errors to each side
 HIGHEST = 2.0  # powers of ten: errors above 100 sd are outside the figure
@@ -86,7 +83,7 @@ def _logarithms(lane: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return x, y, np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)
 
 
-def race(source: Any, *, dark: bool = False) -> hv.Overlay:
+def race(source: Any) -> Drawing:
     """Draw errors of mean and sd against the truth, the lower the better, both axes logarithmic.
 
     Parameters
@@ -95,11 +92,6 @@ def race(source: Any, *, dark: bool = False) -> hv.Overlay:
         The result of `bnnviz.race`; or the part ``curves`` of a frame: ``lanes``, dicts with ``name``, ``gradients``,
         ``error`` and ``diverged``, the gradients at which a sampler diverged, nan for the others; optional
         ``error_low`` and ``error_high`` are the edges of a band: two standard errors by the jackknife over chains.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -116,11 +108,9 @@ def race(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.race({"lanes": [hmc, sgld]})
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     lanes = parts.lanes(source)
     if lanes is None:
         lanes = parts.lanes(parts.part(source, "curves", "curves of a race").part)
     if not lanes:
         raise BnnvizError("A race needs samplers with curves; start it first.", "source")
-    return overlay(Curves().draw({"lanes": lanes}), dark)
+    return Curves().draw({"lanes": lanes})

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, Segments, chain, dash_of, series_kind
-
-if TYPE_CHECKING:
-    import holoviews as hv
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, chain, curve, whiskers
 
 SIZE = (340, 220)
 _ROOM = math.log10(1.3)  # beyond the first and the last place
@@ -26,8 +23,7 @@ def sweep(
     column: str = "setting",
     x: str = "value",
     series: str = "sampler",
-    dark: bool = False,
-) -> hv.Overlay | hv.Layout:
+) -> Drawing | Panels:
     """Draw measures of many runs against a setting on a logarithmic axis, with one standard error.
 
     Parameters
@@ -38,11 +34,6 @@ def sweep(
         The measures to draw, with the labels of their axes.
     column, x, series : str
         Keys of the column, of the place on the axis, and of the line.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout: a row of figures for each measure, which share their height
 
     Raises
     ------
@@ -59,8 +50,6 @@ def sweep(
     >>> plots.sweep(rows, {"ess": "ESS"})
     :Overlay...
     """
-    from bnnviz.figures.still.render import layout
-
     rows = list(source)
     missing = [key for row in rows for key in (column, x, series, *measures) if key not in row]
     if not rows or not measures or missing:
@@ -73,7 +62,7 @@ def sweep(
         for name in columns:
             shown = [row for row in rows if str(row[column]) == name]
             drawings.append(_drawing(shown, lines, (x, series, measure), (name, label), reach))
-    return layout(drawings, across=len(columns), dark=dark)
+    return Panels(drawings, len(columns))
 
 
 def _reach(rows: Sequence[Mapping[str, Any]], measure: str) -> tuple[float, float]:
@@ -101,13 +90,9 @@ def _drawing(
         where, values = np.log10([float(row[at]) for row in own]), np.array([row[measure] for row in own], dtype=float)
         error = np.array([row.get(f"{measure}_se") or math.nan for row in own], dtype=float)
         known = np.isfinite(error)
-        ends = where[known], (values - error)[known], np.zeros(int(known.sum())), 2 * error[known]
-        look = {"colour": chain(place), "label": line}
-        marks.append(Segments(*ends, 1.5, colour=chain(place), label="± 1 standard error"))
-        marks += [
-            Line(where, values, 2.0, dash_of(place), **look),
-            Points(where, values, series_kind(place), 7, **look),
-        ]
+        ends = where[known], (values - error)[known], (values + error)[known]
+        marks.append(whiskers(*ends, 1.5, colour=chain(place), label="± 1 standard error"))
+        marks += curve(where, values, place, line)
     ticks = {math.log10(value): f"{value:g}" for value in sorted({float(row[at]) for row in rows})}
     x = Axis(labels[0].replace("_", " "), (min(ticks) - _ROOM, max(ticks) + _ROOM), "exact", ticks=ticks)
     return Drawing(marks, x=x, y=Axis(labels[1], reach, follow="exact"), size=SIZE)

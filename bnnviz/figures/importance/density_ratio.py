@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Rule, extent
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 HIGHEST = 4.0
 _SAMPLERS = (("func", "FuncHMC", "green"), ("point", "HMC", "purple"))
@@ -24,10 +21,11 @@ class DensityRatio(Figure):
     name = "density_ratio"
     title = "Truth / draws (KLIEP)"
     needs = ("ratio",)
+    y = Axis("ratio", (0.0, HIGHEST), "exact")
 
     def blank(self) -> Drawing:
         """Return the line at one."""
-        return _drawing([], self.scene.get("x", (-2.0, 2.0)))
+        return self._drawn([], self.scene.get("x", (-2.0, 2.0)))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw the ratios ``func`` and ``point`` at ``x``."""
@@ -35,27 +33,21 @@ class DensityRatio(Figure):
         for name, label, colour in _SAMPLERS:
             values = np.asarray(part[name], dtype=float)
             marks.append(Line(part["x"], np.where(values > HIGHEST, np.nan, values), 2.4, colour=colour, label=label))
-        return _drawing(marks, part["x"])
+        return self._drawn(marks, part["x"])
+
+    def _drawn(self, marks: list[Mark], x: Any) -> Drawing:
+        words = "the true density over that of the draws, one where they agree"
+        one = Rule([1.0], width=2.0, label="1")
+        return self.drawing([one, *marks], x=Axis("t", extent(x), "exact"), words=words)
 
 
-def _drawing(marks: list[Mark], x: Any) -> Drawing:
-    words = "the true density over that of the draws, one where they agree"
-    ends = {"x": Axis("t", extent(x), follow="exact"), "y": Axis("ratio", (0.0, HIGHEST), follow="exact")}
-    return Drawing([Rule([1.0], width=2.0, label="1"), *marks], words=words, **ends)
-
-
-def density_ratio(source: Any, *, dark: bool = False) -> hv.Overlay:
+def density_ratio(source: Any) -> Drawing:
     """Draw the ratio of the known density to that of each sampler's draws (KLIEP), which is one where they agree.
 
     Parameters
     ----------
     source : Wells or dict
         The result of `bnnviz.wells`; or the part ``ratio`` of a frame.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -69,9 +61,7 @@ def density_ratio(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.density_ratio(bnnviz.wells(moves=5))
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     _, part = parts.part(source, "ratio", "density ratio")
     if any(name not in part for name in ("x", "func", "point")):
         raise BnnvizError("There is no density ratio to draw; let the wells move first.", "source")
-    return overlay(DensityRatio().draw(part), dark)
+    return DensityRatio().draw(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, Rule, extent, gapped
 from bnnviz.figures.palette import Kind
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 HEADROOM, MOST = 1.15, 4.0  # of the known density's height
 BELOW = 0.1  # of the height: the position of points below the axis
@@ -69,18 +66,13 @@ class Functionals(Figure):
         return Drawing(marks, x=Axis("t", extent(x), follow="exact"), y=y, note=note)
 
 
-def functionals(source: Any, *, dark: bool = False) -> hv.Overlay:
+def functionals(source: Any) -> Drawing:
     """Draw each accepted functional as a density over the known one, the newest strong, and the points of HMC.
 
     Parameters
     ----------
     source : Wells or dict
         The result of `bnnviz.wells`; or the part ``wells`` of a frame, with its scene under ``scene``.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -94,11 +86,7 @@ def functionals(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.functionals(bnnviz.wells(moves=5))
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     scene, part = parts.part(source, "wells", "functionals")
     if any(name not in scene for name in ("x", "truth", "first")) or not len(part.get("y", ())):
         raise BnnvizError("There are no functionals to draw; let the wells move first.", "source")
-    figure = Functionals()
-    figure.begin(scene)
-    return overlay(figure.draw(part), dark)
+    return parts.drawn(Functionals(), source, "functionals")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, chain, extent, padded
-from bnnviz.figures.series import dotted
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, chain, curve, extent, padded
+from bnnviz.figures.palette import DOT
 from bnnviz.numerals import general
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 SHADE = 0.18
 
@@ -27,9 +24,7 @@ class History(Figure):
     needs = ("history",)
     place = 14
 
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        return Drawing(x=Axis("iteration"), y=Axis())
+    x, y = Axis("iteration"), Axis()
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``lines`` with ``name``, ``iteration``, ``mean`` and ``sd``; ``along`` is another name of iterations."""
@@ -41,14 +36,14 @@ class History(Figure):
             sd = np.nan_to_num(np.asarray(line["sd"], dtype=float))
             ends += [mean - sd, mean + sd]
             marks.append(Band(at, mean - sd, mean + sd, colour=chain(place), opacity=SHADE, label="± 1 sd"))
-            marks += dotted(at, mean, place, line["name"])
+            marks += curve(at, mean, place, line["name"], DOT, 6)
         across = padded(extent(*(line["iteration"] for line in lines)), 0.0, 0.5)
         note = "; ".join(f"{line['name']} {general(line['mean'][-1])}" for line in lines if len(line["mean"]))
         x = Axis(part.get("along", "iteration"), across, whole=True)
         return Drawing(marks, x=x, y=Axis(part["label"], padded(extent(*ends))), note=note)
 
 
-def history(source: Any, *, dark: bool = False) -> hv.Overlay:
+def history(source: Any) -> Drawing:
     """Draw a score of the predictions: its mean over the draws of each iteration, and one standard deviation.
 
     Parameters
@@ -56,11 +51,6 @@ def history(source: Any, *, dark: bool = False) -> hv.Overlay:
     source : Run or dict
         A run of a network by a sampler with a population; or the part ``history`` of a frame: ``label`` and ``lines``,
         dicts with ``name``, ``iteration``, ``mean`` and ``sd``; and ``along``, another name of iterations.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -76,9 +66,7 @@ def history(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.history({"label": "accuracy", "lines": [full, light]})
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     part = parts.part(source, "history", "a history of scores").part
     if not isinstance(part.get("lines"), list) or not part["lines"]:
         raise BnnvizError("A history needs lines, dicts with name, iteration, mean and sd.", "source")
-    return overlay(History().draw(part), dark)
+    return History().draw(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from bnnviz.figures import parts
 from bnnviz.figures.marks import SQUARE, Arrows, Drawing, Line, Mark, Points, Segments, joined
 from bnnviz.figures.palette import Kind
 from bnnviz.figures.plane import PlaneFigure
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 DRAW = Kind("draw, by weight", "circle", "blue", True)
 MEAN = Kind("mean", "x", "ink", False)
@@ -34,10 +31,6 @@ class Population(PlaneFigure):
     title = "Population"
     needs = ("population",)
     place = 12
-
-    def blank(self) -> Drawing:
-        """Return the plane of the scene."""
-        return Drawing(**self.blank_plane())
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw one phase of an iteration."""
@@ -95,18 +88,13 @@ def _draws(xy: np.ndarray, size: np.ndarray) -> Points:
     return Points(*xy.T, DRAW, 17, 0.6, alpha=alpha, scale=scale, label=DRAW.label)
 
 
-def population(source: Any, *, dark: bool = False) -> hv.Overlay:
+def population(source: Any) -> Drawing:
     """Draw ellipses of two standard deviations of the proposals, draws sized by their weights, and survivors.
 
     Parameters
     ----------
     source : Run, Recording, path or dict
         A run of a sampler with a population, a recording of one with frames, or the part ``population`` of a frame.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -121,9 +109,4 @@ def population(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.population(run)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
-    scene, part = parts.part(source, "population", "a population")
-    figure = Population()
-    figure.begin(scene)
-    return overlay(figure.draw(part), dark)
+    return parts.drawn(Population(), source, "a population")

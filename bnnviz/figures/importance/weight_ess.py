@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, Rule
 from bnnviz.figures.palette import Kind
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 ALARM = 5.0  # percent
 LEAST = 0.01  # percent; smaller values are on the axis
@@ -59,20 +56,16 @@ def _drawing(along: str, marks: list[Mark], ends: tuple[float, float], lowest: f
     return Drawing([alarm, *marks], x=Axis(along, ends, "scroll"), y=y, note=note)
 
 
-def weight_ess(source: Any, *, dark: bool = False) -> hv.Overlay:
+def weight_ess(source: Any) -> Drawing:
     r"""Draw the effective sample size of weights, :math:`1 / \sum_i \bar w_i^2`, as a share of the draws.
+
+    Under the dashed line, at 5 %, estimates depend on few draws.
 
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array or dict
         A run of a sampler with a population, by its iterations; other draws with weights, by the draws so far; or
         logarithms of weights as an array (iterations, draws).
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
-        Under the dashed line, at 5 %, estimates depend on few draws.
 
     Raises
     ------
@@ -88,9 +81,7 @@ def weight_ess(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.weight_ess(spread * rng.normal(size=(20, 100)))
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
-    return overlay(WeightEss().draw(_shares(source)), dark)
+    return WeightEss().draw(_shares(source))
 
 
 def _shares(source: Any) -> dict[str, Any]:

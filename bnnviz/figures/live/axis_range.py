@@ -12,7 +12,6 @@ from bokeh.models import Range1d
 from bnnviz.figures.marks import Axis
 
 _SLOW = 2  # frames on one segment: no longer at a speed where every frame shows another
-_HURRIED = 3  # frames in a row, each with another segment
 _ROOM = 0.08  # of a range, between its ends and a large mark
 _NOISE = 16 * float(np.finfo(np.float32).eps)  # of a number: hides the rounding of drawn values
 
@@ -27,25 +26,24 @@ class AxisRange:
         for name in ("start", "end"):
             range_.on_change(name, lambda attr, old, new: self._heard())
         self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
-        self._glimpses: deque[tuple[float, float]] = deque(maxlen=memory)
         self.slack = 1.0  # width of the range relative to its content
         self._follow = True
         self._fresh = True
-        self._need = (float(range_.start), float(range_.end))
+        self._need = self.ends
         self._key: Hashable = None
-        self._frames = self._in_a_row = 0  # on one segment; in a row, each with another segment
+        self._frames = 0  # with this key
 
-    def show(self, axis: Axis, look: bool | None) -> None:
-        """Show the ends of an axis; ``look`` is True in the frame in which a run pauses, None while it is paused."""
+    def show(self, axis: Axis, paused: bool) -> None:
+        """Show the ends of an axis."""
         need = axis.ends
         if self._recent.maxlen != axis.memory:
             self._recent = deque(maxlen=axis.memory)
-        if axis.follow == "segment":
-            self._show_segment(axis, look)
-            return
         if axis.key != self._key:
-            self._key = axis.key
-            self.restart()
+            # Segments that are seen for a moment each share the axis.
+            if axis.follow != "segment" or paused or self._frames >= _SLOW:
+                self.restart()
+            self._key, self._frames = axis.key, 0
+        self._frames += 1
         if need is None:
             return
         if axis.follow == "exact":
@@ -59,27 +57,10 @@ class AxisRange:
             if first > self.ends[0] and last > self.ends[1]:
                 self.start_at(first, first + max(1.5 * (last - first), 1.0))
                 return
-        if axis.follow == "settle":
-            self.remember(need)
-        self.cover(need)
-        self.make_room(axis.room_at)
-
-    def _show_segment(self, axis: Axis, look: bool | None) -> None:
-        """Shrink to the final extent of the previous segment; within a segment the range only grows."""
-        if axis.key == self._key:
-            self._frames += 1
-            self._in_a_row = 0
-        else:
-            self._in_a_row += 1
-            if self._key is not None:
-                self.remember(self._need, settle=self._frames >= _SLOW)
-            self._key, self._frames = axis.key, 1
-        if self._in_a_row >= _HURRIED and look is False:
-            self.glimpse(axis.ends)
-            return
-        if look:
-            self.remember(axis.ends, settle=True)
-        self.cover(axis.ends)
+        if axis.follow in ("settle", "segment"):
+            self._settle(need)
+        self._cover(need)
+        self._make_room(axis.room_at)
 
     @property
     def follow(self) -> bool:
@@ -97,17 +78,14 @@ class AxisRange:
         self._need = (float(low), float(high))
         self._fresh, self.slack = False, 1.0
         self._recent.clear()
-        self._glimpses.clear()
         self._put(float(low), float(high))
 
     def restart(self) -> None:
         """Fit to the next values instead of growing to them."""
         self._fresh = True
 
-    def cover(self, need: tuple[float, float] | None) -> None:
-        """Grow to include the needed range; None needs nothing."""
-        if need is None:
-            return
+    def _cover(self, need: tuple[float, float]) -> None:
+        """Grow to include the needed range."""
         self._need = need
         if not self._follow:
             return
@@ -116,7 +94,7 @@ class AxisRange:
         elif need[0] < self.ends[0] or need[1] > self.ends[1]:
             self._grow(*need)
 
-    def make_room(self, at: float) -> None:
+    def _make_room(self, at: float) -> None:
         """Grow if a large mark at this position would be cut."""
         if not self._follow or not np.isfinite(at):
             return
@@ -124,32 +102,14 @@ class AxisRange:
         if at - room < self.ends[0] or at + room > self.ends[1]:
             self._grow(at - room, at + room)
 
-    def remember(self, need: tuple[float, float] | None, settle: bool = False) -> None:
+    def _settle(self, need: tuple[float, float]) -> None:
         """Shrink if the range has been much too wide for some time."""
-        if need is None or not self._follow:
-            return
         self._recent.append(need)
-        width = self.width
-        if settle and need[1] - need[0] < 0.5 * width:
-            self._set(*need)
-        elif len(self._recent) == self._recent.maxlen:
+        if self._follow and len(self._recent) == self._recent.maxlen:
             lows, highs = zip(*self._recent, strict=True)
             widths = [high - low for low, high in self._recent]
-            if _quantile(widths, 0.75) < 0.5 * width:
+            if _quantile(widths, 0.75) < 0.5 * self.width:
                 self._set(_quantile(lows, 0.15), _quantile(highs, 0.85))
-
-    def glimpse(self, need: tuple[float, float] | None) -> None:
-        """Cover most of the last few things, each of which is seen for a moment only; the widest may reach out."""
-        if need is None or not self._follow:
-            return
-        self._need = need
-        self._glimpses.append(need)
-        lows, highs = zip(*self._glimpses, strict=True)
-        low, high = _quantile(lows, 0.2), _quantile(highs, 0.8)
-        if high - low < 0.4 * (self.ends[1] - self.ends[0]):
-            self._set(low, high)
-        else:
-            self.cover((low, high))
 
     @property
     def width(self) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.events import RangesUpdate, Reset
-from bokeh.models import BasicTicker, BasicTickFormatter, FixedTicker, Label, Node, Range1d
+from bokeh.models import BasicTicker, BasicTickFormatter, FixedTicker, Range1d
 from bokeh.plotting import figure
 from bokeh.themes import Theme
 
@@ -21,6 +22,7 @@ from bnnviz.figures.marks import Axis, Drawing
 from bnnviz.figures.palette import DARK, FONT, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
 
 LOW, END = 55, 16  # pixels of height, and of the border beyond an axis's end
+POWER = 7  # of ten, from which on numbers have an exponent
 TICKS = 1.43  # a ticker may exceed the desired number of ticks by this factor
 #: Lines of type for each number at the vertical axis.
 TICK_LINES, LEAST_TICKS = 1.6, 2
@@ -44,6 +46,14 @@ def _fitting(label: str, room: float) -> str:
     return next((text for text in (label, label.split(" (")[0]) if text_width(text) <= room), "")
 
 
+def _letters(low: float, high: float) -> int:
+    """Return how long the numbers at an axis with these ends are, as `BasicTickFormatter` writes them."""
+    if max(abs(low), abs(high)) >= 10**POWER:
+        return POWER
+    decimals = math.ceil(max(0.0, -math.log10((high - low) / 5)))
+    return max(len(f"{end:.{min(decimals, POWER)}f}") for end in (low, high))
+
+
 class View:
     """Draw a figure in the browser.
 
@@ -61,9 +71,8 @@ class View:
         self.palette: Palette = DARK if dark else LIGHT
         self.drawing = Drawing()
         self._part: dict[str, Any] | None = None
-        self._paused, self._scale = False, 1.0
+        self._scale = 1.0
         self._legend: tuple[Any, str] = (None, "")
-        self._inside: Label | None = None
         self._build()
         self.theme(dark)
         if scene is not None:
@@ -83,23 +92,20 @@ class View:
     def forget(self) -> None:
         """Clear the figure of draws that restarted."""
         self._part = None
-        self._show(self.figure.blank(), None)
+        self._show(self.figure.blank())
 
     def update(self, frame: dict[str, Any]) -> bool:
         """Draw a frame; return whether anything changed."""
-        playing = frame.get("status", {}).get("playing", True)
-        look = None if self._paused and not playing else not playing
-        self._paused = not playing
         part = frame.get(self.needs[0])
         if part is None:
             return False
         self._part = part
-        return self._show(self.figure.draw(part), look)
+        return self._show(self.figure.draw(part), not frame.get("status", {}).get("playing", True))
 
     def redraw(self) -> bool:
         """Draw the last frame again, after something was chosen in the figure."""
         drawing = self.figure.blank() if self._part is None else self.figure.draw(self._part)
-        return self._show(drawing, None)
+        return self._show(drawing)
 
     def mark(self, selection: dict[str, Any]) -> bool:
         """Mark the selection of this or another view."""
@@ -121,8 +127,6 @@ class View:
             )
         for grid in self.root.grid:
             grid.grid_line_color = palette.grid
-        if self._inside is not None:
-            self._inside.text_color = palette.muted
         self.canvas.show(self.drawing.marks, palette)
 
     def magnify(self, scale: float) -> None:
@@ -190,11 +194,11 @@ class View:
 
     # ---- drawing
 
-    def _show(self, drawing: Drawing, look: bool | None) -> bool:
+    def _show(self, drawing: Drawing, paused: bool = False) -> bool:
         self.drawing = drawing
         before = self._ends()
         for place, (window, axis) in enumerate(((self._x, drawing.x), (self._y, drawing.y))):
-            window.show(axis, look)
+            window.show(axis, paused)
             self._set_ticks(place, axis)
         self._equalise()
         self._fit_labels()
@@ -294,8 +298,8 @@ class View:
         self._equalise()
 
     def _fit_labels(self) -> None:
-        """Write as much of the labels as has room; a low frame has that of the horizontal axis inside."""
-        letters = max(len(f"{end:.2g}") for end in self._x.ends)
+        """Write as much of the labels as has room: a low frame has none below it."""
+        letters = _letters(*self._x.ends)
         fitted = (self.frame_size, self.drawing.x.label, self.drawing.y.label, self._scale, letters)
         if fitted == self._fitted:
             return
@@ -303,16 +307,13 @@ class View:
         across, up = self._models
         type_size = self._scale * LABEL_SIZE
         width, height = self.frame_size or (np.inf, np.inf)
-        x_label, y_label = self.drawing.x.label, self.drawing.y.label
         # Without the label the frame is higher, which must not bring it back.
         low = LOW if across.axis_label else LOW + 2.5 * type_size
-        below = _fitting(x_label, (width + 2 * END) / type_size) if height >= low else ""
-        for axis, label in ((across, below), (up, _fitting(y_label, height / type_size))):
+        below = _fitting(self.drawing.x.label, (width + 2 * END) / type_size) if height >= low else ""
+        for axis, label in ((across, below), (up, _fitting(self.drawing.y.label, height / type_size))):
             if axis.axis_label != label:
                 axis.axis_label = label
         self._fit_ticks(width, height, letters)
-        inside, size = x_label.split(" (")[0], 0.9 * type_size
-        self._write_inside("" if height >= low else _fitting(inside, width / size), size)
 
     def _fit_ticks(self, width: float, height: float, letters: int) -> None:
         """Limit the numbers at an axis to the available room."""
@@ -324,32 +325,11 @@ class View:
             if isinstance(ticker, BasicTicker) and ticker.desired_num_ticks != wanted:
                 ticker.desired_num_ticks = wanted
 
-    def _write_inside(self, text: str, size: float) -> None:
-        """Write the horizontal axis's label within a low frame, at its end."""
-        if self._inside is None:
-            if not text:
-                return
-            self._inside = Label(
-                x=Node(target="frame", symbol="right"),
-                y=Node(target="frame", symbol="bottom"),
-                x_offset=-3,
-                y_offset=2,
-                text_align="right",
-                text_baseline="bottom",
-                text_font=FONT,
-                text_line_height=1.0,
-                text_color=self.palette.muted,
-            )
-            self.root.add_layout(self._inside)
-        new = {"text": text, "text_font_size": f"{size:g}px"}
-        if any(getattr(self._inside, name) != value for name, value in new.items()):
-            self._inside.update(**new)
-
 
 def _style_axis(axis: Any, ticks: int) -> None:
     axis.update(
         ticker=BasicTicker(desired_num_ticks=ticks, num_minor_ticks=0),
-        formatter=BasicTickFormatter(power_limit_high=7, power_limit_low=-5),
+        formatter=BasicTickFormatter(power_limit_high=POWER, power_limit_low=-5),
         axis_label_text_font_size=f"{LABEL_SIZE}px",
         axis_label_text_font_style="normal",
         axis_label_text_font=FONT,

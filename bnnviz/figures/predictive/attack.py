@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import SHARES, Figure
-from bnnviz.figures.marks import (
-    SERIES,
-    Axis,
-    Band,
-    Drawing,
-    Line,
-    Mark,
-    Points,
-    chain,
-    dash_of,
-    extent,
-    padded,
-    series_kind,
-)
-
-if TYPE_CHECKING:
-    import holoviews as hv
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Panels, chain, curve, extent, padded
 
 SHADE = 0.16
 _LABELS = {"pixels": "change of each pixel (of 1)", "scaled": "change of each input (sd)"}
@@ -41,21 +25,17 @@ class Attack(Figure):
     needs = ("attack",)
     figure: ClassVar[str] = "accuracy"
 
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        return Drawing(x=Axis(_STEP, (0.0, 0.3), follow="exact"), y=Axis(self.figure, SHARES, follow="exact"))
+    x, y = Axis(_STEP, (0.0, 0.3), "exact"), Axis("accuracy", SHARES, "exact")
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw results of `bnnviz.attack`, each with a ``name``, over steps with the ``label``."""
-        lanes, marks = part["lanes"][:SERIES], []
-        for place, sampler in enumerate(lanes):
-            marks += self._curve(sampler, place)
-        across = padded(extent(*(sampler["eps"] for sampler in lanes)), 0.02)
-        x = Axis(part.get("label", _STEP), across, follow="exact")
-        return Drawing(marks, x=x, y=self._up(part), note=self._note(lanes))
+        lanes = part["lanes"][:SERIES]
+        marks = [mark for place, sampler in enumerate(lanes) for mark in self._curve(sampler, place)]
+        x = Axis(part.get("label", _STEP), padded(extent(*(sampler["eps"] for sampler in lanes)), 0.02), "exact")
+        return self.drawing(marks, x=x, y=self._up(part), note=self._note(lanes))
 
     def _up(self, part: dict[str, Any]) -> Axis:
-        return Axis(self.figure, SHARES, follow="exact")
+        return self.y
 
     def _curve(self, sampler: dict[str, Any], place: int) -> list[Mark]:
         names = ("eps", self.figure, f"{self.figure}_low", f"{self.figure}_high")
@@ -63,12 +43,8 @@ class Attack(Figure):
         if missing:
             raise BnnvizError(f"A result of an attack has no {missing[0]!r}; give that of bnnviz.attack.", "source")
         eps, mean, low, high = (np.asarray(sampler[name], dtype=float) for name in names)
-        look = {"colour": chain(place), "label": sampler["name"] or self.figure}
-        return [
-            Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95 % interval"),
-            Line(eps, mean, 2.2, dash_of(place), **look),
-            Points(eps, mean, series_kind(place), **look),
-        ]
+        band = Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95 % interval")
+        return [band, *curve(eps, mean, place, sampler["name"] or self.figure, size=8)]
 
     def _note(self, lanes: list[dict[str, Any]]) -> str:
         if not lanes:
@@ -86,6 +62,7 @@ class AttackEntropy(Attack):
     title = "Attacked: entropy"
     needs = ("attack_entropy",)
     figure = "entropy"
+    y = Axis("entropy", SHARES, "exact")
 
     def _up(self, part: dict[str, Any]) -> Axis:
         label = f"entropy ({part.get('unit', 'nats')})"
@@ -97,9 +74,7 @@ class AttackEntropy(Attack):
 _FIGURES = {"accuracy": Attack, "entropy": AttackEntropy}
 
 
-def attack(
-    source: Any, *, figure: Literal["accuracy", "entropy", "both"] = "both", dark: bool = False
-) -> hv.Overlay | hv.Layout:
+def attack(source: Any, *, figure: Literal["accuracy", "entropy", "both"] = "both") -> Drawing | Panels:
     """Draw accuracy and mean predictive entropy of attacked rows against the size of the step, with 95 % intervals.
 
     Parameters
@@ -108,11 +83,6 @@ def attack(
         A run of a network with classes, whose draw 0 is attacked and judged by the others; the result of
         `bnnviz.attack`; a list, or a dict by names, of these; or the part ``attack`` of a frame.
     figure : {"accuracy", "entropy", "both"}
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay, or hv.Layout of both
 
     Raises
     ------
@@ -127,8 +97,6 @@ def attack(
     >>> plots.attack({"eps": sizes, "accuracy": [0.9, 0.7, 0.3, 0.15], **ends}, figure="accuracy")
     :Overlay...
     """
-    from bnnviz.figures.still.render import layout
-
     if figure not in (*_FIGURES, "both"):
         raise BnnvizError(f"There is no figure {figure!r}; choose accuracy, entropy or both.", "figure")
     lanes = parts.lanes(source)
@@ -139,7 +107,7 @@ def attack(
         part = {"label": _LABELS.get(units.pop(), _STEP)}
         part["unit"] = "bits" if all(sampler.get("base") == 2 for sampler in lanes) else "nats"
     shown = list(_FIGURES) if figure == "both" else [figure]
-    return layout([_FIGURES[each]().draw({**part, "lanes": lanes}) for each in shown], across=2, dark=dark)
+    return Panels([_FIGURES[each]().draw({**part, "lanes": lanes}) for each in shown], 2)
 
 
 def _named(source: Any) -> list[tuple[str, Any]]:

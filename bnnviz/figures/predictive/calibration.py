@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,17 +16,13 @@ from bnnviz.figures.marks import (
     Band,
     Bars,
     Drawing,
-    Line,
     Mark,
-    Points,
-    Segments,
     chain,
-    dash_of,
-    series_kind,
+    curve,
+    diagonal,
+    scores,
+    whiskers,
 )
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 SHADE, BAND = 0.2, 0.16
 FILLED = 0.8  # of a bin's width
@@ -40,27 +36,19 @@ class Reliability(Figure):
     title = "Reliability"
     needs = ("reliability",)
 
+    x, y, size = Axis("confidence", (0.0, 1.03), "exact"), Axis("accuracy", SHARES, "exact"), SQUARE
+
     def blank(self) -> Drawing:
         """Return the diagonal."""
-        return _drawing([], "")
+        return self.drawing([diagonal("accuracy = confidence")])
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw results of `bnnviz.diagnostics.reliability`, each with a ``name``."""
         lanes = part["lanes"][:SERIES]
         bars = [_bars(sampler, place, len(lanes)) for place, sampler in enumerate(lanes)]
         curves = [mark for place, sampler in enumerate(lanes) for mark in _curve(sampler, place)]
-        known = [sampler for sampler in lanes if np.isfinite(sampler["ece"])]
-        texts = (
-            f"{sampler['name']} {sampler['ece']:.3f}" if len(lanes) > 1 else f"{sampler['ece']:.3f}"
-            for sampler in known
-        )
-        return _drawing([*bars, *curves], f"ECE {'; '.join(texts)}" if known else "")
-
-
-def _drawing(marks: list[Mark], note: str) -> Drawing:
-    diagonal = Line([0, 1], [0, 1], 1.2, (4, 4), colour="muted", label="accuracy = confidence")
-    x, y = Axis("confidence", (0.0, 1.03), follow="exact"), Axis("accuracy", SHARES, follow="exact")
-    return Drawing([diagonal, *marks], x=x, y=y, note=note, size=SQUARE)
+        note = scores(lanes, "ece", "ECE")
+        return self.drawing([*self.blank().marks, *bars, *curves], note=note)
 
 
 def _bars(sampler: dict[str, Any], place: int, of: int) -> Mark:
@@ -68,9 +56,8 @@ def _bars(sampler: dict[str, Any], place: int, of: int) -> Mark:
     edges, count = np.asarray(sampler["edges"], dtype=float), np.asarray(sampler["count"], dtype=float)
     width = FILLED * float(np.diff(edges)[0]) / of
     middles = (edges[1:] + edges[:-1]) / 2 + (place - (of - 1) / 2) * width
-    return Bars(
-        middles, count / max(count.sum(), 1.0), width, colour=chain(place), opacity=SHADE, label="share of the rows"
-    )
+    look = {"colour": chain(place), "opacity": SHADE, "label": "share of the rows"}
+    return Bars(middles, count / max(count.sum(), 1.0), width, **look)
 
 
 def _curve(sampler: dict[str, Any], place: int) -> list[Mark]:
@@ -78,17 +65,12 @@ def _curve(sampler: dict[str, Any], place: int) -> list[Mark]:
     known = np.isfinite(confidence)
     at = confidence[known]
     right, low, high = (np.asarray(sampler[name], dtype=float)[known] for name in ("accuracy", "low", "high"))
-    look = {"colour": chain(place), "label": f"{sampler['name']}, ECE {sampler['ece']:.3f}"}
-    return [
-        Segments(at, low, np.zeros(len(at)), high - low, 1.6, colour=chain(place), label="95 % interval"),
-        Line(at, right, 2.0, dash_of(place), **look),
-        Points(at, right, series_kind(place), 7.5, **look),
-    ]
+    label = f"{sampler['name']}, ECE {sampler['ece']:.3f}"
+    interval = whiskers(at, low, high, 1.6, colour=chain(place), label="95 % interval")
+    return [interval, *curve(at, right, place, label)]
 
 
-def calibration(
-    source: Any, observed: Any = None, *, bins: int = diagnostics.PAPER_BINS, dark: bool = False
-) -> hv.Overlay:
+def calibration(source: Any, observed: Any = None, *, bins: int = diagnostics.PAPER_BINS) -> Drawing:
     """Draw how often predictions come true: a reliability diagram of classes, the coverage of intervals of numbers.
 
     For classes, the accuracy of the likeliest one against its probability: on the diagonal probabilities come true.
@@ -107,11 +89,6 @@ def calibration(
         Class numbers, where probabilities are given.
     bins : int, default 10
         Number of bins of equal width from 0 to 1.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -128,14 +105,12 @@ def calibration(
     >>> plots.calibration(np.column_stack([1 - p, p]), right.astype(int))
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     lanes = parts.lanes(source)
     if lanes is None:
         results = parts.uncertainty_results(source)
         numbers = parts.number_transforms(source) if results is None and observed is None else None
         if numbers is not None:
-            return overlay(_coverage(numbers), dark)
+            return _coverage(numbers)
         if results is None:
             found = parts.each(source, observed)
             lanes = [
@@ -144,7 +119,7 @@ def calibration(
             ]
         else:
             lanes = [{"name": name, **found["arrays"]["reliability"]} for name, found in results]
-    return overlay(Reliability().draw({"lanes": lanes}), dark)
+    return Reliability().draw({"lanes": lanes})
 
 
 def _coverage(found: list[parts.NumberTransforms]) -> Drawing:
@@ -154,10 +129,8 @@ def _coverage(found: list[parts.NumberTransforms]) -> Drawing:
         Band(one.levels, one.low, one.high, colour="muted", opacity=BAND, label=RIGHT)
         for one in {one.rows: one for _, one in made}.values()
     ]
-    marks.append(Line([0, 1], [0, 1], 1.2, (4, 4), colour="muted", label="share = level"))
+    marks.append(diagonal("share = level"))
     for place, (name, one) in enumerate(made):
-        look = {"colour": chain(place), "label": f"{name}, {one.rows:,} rows"}
-        marks.append(Line(one.levels, one.share, 2.0, dash_of(place), **look))
-        marks.append(Points(one.levels, one.share, series_kind(place), 6, **look))
-    x = Axis("level of the interval", (0.0, 1.0), follow="exact")
-    return Drawing(marks, x=x, y=Axis("share of the rows within", (-0.02, 1.02), follow="exact"), size=SQUARE)
+        marks += curve(one.levels, one.share, place, f"{name}, {one.rows:,} rows", size=6)
+    x = Axis("level of the interval", (0.0, 1.0), "exact")
+    return Drawing(marks, x=x, y=Axis("share of the rows within", (-0.02, 1.02), "exact"), size=SQUARE)

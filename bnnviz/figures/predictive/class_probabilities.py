@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import SHARES, Figure
-from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Points, Segments, chain, series_kind
-
-if TYPE_CHECKING:
-    import holoviews as hv
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Points, chain, series_kind, whiskers
 
 MOST_CLASSES = 12
 LONG = 60  # letters of all names: more do not fit in one row
@@ -32,10 +30,7 @@ class ClassProbabilities(Figure):
     title = "Probabilities of one row"
     needs = ("digit",)
 
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        y = Axis("probability", SHARES, follow="exact")
-        return Drawing(x=Axis("class", (-0.5, 9.5), follow="exact", grid=False), y=y)
+    x, y = Axis("class", (-0.5, 9.5), "exact", grid=False), Axis("probability", SHARES, "exact")
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw each sampler's ``mean``, ``low`` and ``high`` (classes,), and the ``observed`` class."""
@@ -50,15 +45,12 @@ class ClassProbabilities(Figure):
         for place, sampler in enumerate(lanes):
             mean, low, high = (np.asarray(sampler[name], dtype=float)[shown] for name in ("mean", "low", "high"))
             x = np.arange(len(shown)) + apart * (place - (len(lanes) - 1) / 2)
-            marks.append(
-                Segments(x, low, np.zeros(len(x)), high - low, 2.4, colour=chain(place), label="95 % of draws")
-            )
+            marks.append(whiskers(x, low, high, 2.4, colour=chain(place), label="95 % of draws"))
             marks.append(Points(x, mean, series_kind(place), label=sampler["name"]))
         names = [str(classes[k]) for k in shown]
-        ticks = {"ticks": dict(enumerate(names)), "turned": sum(map(len, names)) > LONG, "grid": False}
-        x_axis = Axis("class", (-0.5, len(names) - 0.5), "exact", **ticks)
-        y_axis = Axis("probability", SHARES, follow="exact")
-        return Drawing(marks, x=x_axis, y=y_axis, note=_note(part, lanes, len(shown)))
+        turned = sum(map(len, names)) > LONG
+        axis = replace(self.x, ends=(-0.5, len(names) - 0.5), ticks=dict(enumerate(names)), turned=turned)
+        return self.drawing(marks, x=axis, note=_note(part, lanes, len(shown)))
 
 
 def shown_classes(lanes: list[dict[str, Any]], observed: int | None, classes: int) -> np.ndarray:
@@ -86,7 +78,7 @@ def _note(part: dict[str, Any], lanes: list[dict[str, Any]], shown: int) -> str:
     return "; ".join(words)
 
 
-def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
+def class_probabilities(source: Any) -> Drawing:
     """Draw the class probabilities of one row by one or several methods: the mean over the draws, and 95 % of them.
 
     Parameters
@@ -95,11 +87,6 @@ def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
         The part ``digit`` of a frame: ``classes``, their names; ``observed``, the number of the observed class or None;
         ``lanes``, dicts with ``name``, ``mean``, ``low`` and ``high`` (classes,), as in the intervals of
         `bnnviz.uncertainty`. With more than twelve classes, only the likeliest are shown.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -114,9 +101,7 @@ def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.class_probabilities({"classes": ["cat", "dog", "owl"], "observed": 1, "lanes": [hmc, sgld]})
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     lanes = parts.lanes(source)
     if not lanes or "classes" not in source:
         raise BnnvizError("Give classes, observed and lanes, as in the intervals of bnnviz.uncertainty.", "source")
-    return overlay(ClassProbabilities().draw({**source, "lanes": lanes}), dark)
+    return ClassProbabilities().draw({**source, "lanes": lanes})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Axis, Drawing, Image, Text
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 SMALLEST, LARGEST = 9, 16  # pixels of the numbers' type
 RAMP = ("grid", "blue")
@@ -40,26 +37,13 @@ class Confusion(Figure):
         y, x = np.indices(matrix.shape)
         whole = np.allclose(matrix, matrix.round())
         side = max(260, min(520, count * _CELL))
-        marks = [
-            Image(
-                shares,
-                (0, count - 1, 0, count - 1),
-                count,
-                RAMP,
-                blended=False,
-                label="share of the class",
-                ends=("0", "1"),
-            ),
-            Text(
-                x.ravel(),
-                y.ravel(),
-                tuple(cell_text(value, whole) for value in matrix.ravel()),
-                float(np.clip(110 / max(count, 1), SMALLEST, LARGEST)),
-                tuple(f"over {share:.2f}" for share in shares.ravel()),
-            ),
-        ]
+        look = {"blended": False, "label": "share of the class", "ends": ("0", "1")}
+        image = Image(shares, (0, count - 1, 0, count - 1), count, RAMP, **look)
+        texts = tuple(cell_text(value, whole) for value in matrix.ravel())
+        size = float(np.clip(110 / max(count, 1), SMALLEST, LARGEST))
+        over = tuple(f"over {share:.2f}" for share in shares.ravel())
         return Drawing(
-            marks,
+            [image, Text(x.ravel(), y.ravel(), texts, size, over)],
             x=_axis("predicted class", names),
             y=_axis("observed class", names, down=True),
             note=f"{100 * np.trace(matrix) / total:.1f} % of {total:.0f} rows right" if total else "",
@@ -80,9 +64,7 @@ def cell_text(count: float, whole: bool) -> str:
     return f"{count:.1f}" if count >= 0.05 else "0"
 
 
-def confusion(
-    source: Any, observed: Any = None, *, classes: Sequence[str] | None = None, dark: bool = False
-) -> hv.Overlay:
+def confusion(source: Any, observed: Any = None, *, classes: Sequence[str] | None = None) -> Drawing:
     """Draw test rows by observed and predicted class; a cell is the darker, the larger its share of the observed.
 
     Parameters
@@ -94,11 +76,6 @@ def confusion(
         Class numbers, where probabilities are given.
     classes : sequence of str, optional
         Names of the classes.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -115,8 +92,6 @@ def confusion(
     >>> plots.confusion(probabilities / 2, observed, classes=["cat", "dog", "owl"])
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     if isinstance(source, Mapping) and "matrix" in source:
         matrix, names = np.asarray(source["matrix"], dtype=float), list(classes or source["classes"])
     else:
@@ -125,4 +100,4 @@ def confusion(
         matrix = diagnostics.confusion(found.mean.argmax(1), found.observed, len(names)).astype(float)
     if matrix.ndim != 2 or matrix.shape != (len(names), len(names)):
         raise BnnvizError(f"A matrix of the shape {matrix.shape} does not fit {len(names)} classes.", "classes")
-    return overlay(Confusion().draw({"matrix": matrix, "classes": names}), dark)
+    return Confusion().draw({"matrix": matrix, "classes": names})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Points, chain, series_kind
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Points, chain, scores, series_kind
 from bnnviz.figures.sources import is_array
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 DASH = (7, 4)
 HEADROOM = 1.08
@@ -31,14 +28,8 @@ class Entropy(Figure):
     title = "Entropy"
     needs = ("entropy",)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.brief = False  # whether the legend omits the samplers, because adjacent figures show them
-
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        y = Axis("share of the rows", (0.0, 1.02), follow="exact")
-        return Drawing(x=Axis("entropy", (0.0, 1.0), follow="exact"), y=y)
+    x, y = Axis("entropy", (0.0, 1.0), "exact"), Axis("share of the rows", (0.0, 1.02), "exact")
+    brief = False  # whether the legend omits the samplers, because adjacent figures show them
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``lanes``.
@@ -64,21 +55,9 @@ class Entropy(Figure):
                 if turn is not None:
                     marks.append(Points([at[0]], [at[1]], series_kind(place), **look))
         up = "share of the rows up to it" if stepped else "share of the rows"
-        return Drawing(
-            marks,
-            x=Axis(f"entropy ({part['unit']})", (0.0, top), follow="exact"),
-            y=Axis(up, (0.0, 1.02 if stepped else HEADROOM * highest or 1.0), follow="exact"),
-            note=_note(lanes),
-        )
-
-
-def _note(lanes: list[dict[str, Any]]) -> str:
-    known = [sampler for sampler in lanes if sampler.get("auroc") is not None]
-    texts = (
-        f"{sampler['name']} {sampler['auroc']:.3f}" if len(lanes) > 1 else f"{sampler['auroc']:.3f}"
-        for sampler in known
-    )
-    return f"AUROC {'; '.join(texts)}" if known else ""
+        x = Axis(f"entropy ({part['unit']})", (0.0, top), "exact")
+        y = Axis(up, (0.0, 1.02 if stepped else HEADROOM * highest or 1.0), "exact")
+        return self.drawing(marks, x=x, y=y, note=scores(lanes, "auroc", "AUROC"))
 
 
 def _corners(
@@ -102,8 +81,7 @@ def entropy(
     kind: Literal["ecdf", "histogram"] = "ecdf",
     base: float = math.e,
     top: float | None = None,
-    dark: bool = False,
-) -> hv.Overlay:
+) -> Drawing:
     """Draw the predictive entropies of test rows (solid) and of rows out of distribution (dashed).
 
     Parameters
@@ -119,11 +97,6 @@ def entropy(
         Base of the entropies' logarithm: e gives nats, 2 bits.
     top : float, optional
         The largest possible entropy, if arrays are given.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -138,12 +111,10 @@ def entropy(
     >>> plots.entropy(rng.beta(1, 4, 200), rng.beta(4, 1, 200), top=1.0)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     if kind not in ("ecdf", "histogram"):
         raise BnnvizError(f"There is no kind {kind!r}; choose ecdf or histogram.", "kind")
     if (lanes := parts.lanes(source)) is not None:
-        return overlay(Entropy().draw(dict(source) | {"lanes": lanes}), dark)
+        return Entropy().draw(dict(source) | {"lanes": lanes})
     named = source.items() if isinstance(source, Mapping) and "arrays" not in source else [("", source)]
     lanes, most = [], 0.0
     for name, each in named:
@@ -156,7 +127,7 @@ def entropy(
         sampler |= {side: None if sampler[side] is None else steps(sampler[side])._asdict() for side in _SIDES}
     part = {"kind": kind, "unit": {math.e: "nats", 2.0: "bits"}.get(base, f"base {base:g}"), "top": top}
     rows = {"inside": "test rows", "outside": "out of distribution"}
-    return overlay(Entropy().draw(part | rows | {"lanes": lanes}), dark)
+    return Entropy().draw(part | rows | {"lanes": lanes})
 
 
 def _lane(source: Any, outside: Any, base: float) -> tuple[dict[str, Any], float, float]:

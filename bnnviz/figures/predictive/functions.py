@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,10 @@ from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments, extent
 from bnnviz.figures.predictive.prediction import BAND, DATA
 from bnnviz.figures.sources import draw_id
 
-if TYPE_CHECKING:
-    import holoviews as hv
-
 _NAMES = ("kind", "chain", "draw", "x", "values", "labels")
 
 
-def functions(source: Any, *, dark: bool = False) -> hv.Overlay:
+def functions(source: Any) -> Drawing:
     """Draw the predictions of single draws; each point or piece of a line has the chain and the number of its draw.
 
     With `linked`, draws that are brushed in `pair` or `trace` are highlighted here, and vice versa.
@@ -28,11 +25,6 @@ def functions(source: Any, *, dark: bool = False) -> hv.Overlay:
     ----------
     source : Run, Recording, path or dict
         A network on data; or the result of `bnnviz.engine.recording.drawn_functions.drawn_functions`.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -49,7 +41,6 @@ def functions(source: Any, *, dark: bool = False) -> hv.Overlay:
     :Overlay...
     """
     from bnnviz.engine.recording.drawn_functions import drawn_functions
-    from bnnviz.figures.still.render import overlay
 
     given = source if isinstance(source, Mapping) else drawn_functions(parts.network_draws(source))
     missing = [name for name in _NAMES if name not in given]
@@ -73,4 +64,4 @@ def functions(source: Any, *, dark: bool = False) -> hv.Overlay:
         marks = [Points(np.tile(at, len(values)), values.ravel(), size=4, width=0.3, **look)]
         seen = extent(at), extent(values)
     labels = [str(label) for label in given["labels"]]
-    return overlay(Drawing(marks, x=Axis(labels[0], seen[0]), y=Axis(labels[1], seen[1])), dark)
+    return Drawing(marks, x=Axis(labels[0], seen[0]), y=Axis(labels[1], seen[1]))

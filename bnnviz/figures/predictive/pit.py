@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,10 @@ from bnnviz.figures import parts
 from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Mark, chain
 from bnnviz.figures.predictive.calibration import BAND, FILLED, RIGHT
 
-if TYPE_CHECKING:
-    import holoviews as hv
-
 _SHADE = 0.5
 
 
-def pit(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overlay:
+def pit(source: Any, *, bins: int = 10) -> Drawing:
     """Draw a histogram of probability integral transforms: the predicted probability of at most the observation.
 
     Right predictions have a flat one, within the band with a probability of 95 % in each bin. A valley means that
@@ -30,11 +27,6 @@ def pit(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overlay:
         Networks that predict numbers, by their test rows; or transforms (rows,); or a dict of such by their names.
     bins : int, default 10
         Number of bins of equal width from 0 to 1.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -49,8 +41,6 @@ def pit(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overlay:
     >>> plots.pit(rng.beta(0.5, 0.5, 400))  # overconfident
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     found = parts.number_transforms(source)
     if found is None:
         raise BnnvizError("These are classes; plots.calibration draws whether their probabilities come true.", "source")
@@ -66,4 +56,4 @@ def pit(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overlay:
         marks.append(Bars(middles, one.density, width, colour=chain(place), opacity=_SHADE, label=label))
     top = 1.08 * max(max(float(one.density.max()), one.density_high) for _, one in made)
     x = Axis("probability of at most the observation", (0.0, 1.0), follow="exact")
-    return overlay(Drawing(marks, x=x, y=Axis("density", (0.0, top), follow="exact")), dark)
+    return Drawing(marks, x=x, y=Axis("density", (0.0, top), "exact"))

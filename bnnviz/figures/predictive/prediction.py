@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +20,14 @@ from bnnviz.figures.marks import (
     Line,
     Mark,
     Points,
-    Segments,
     chain,
     extent,
     future,
     gapped,
+    whiskers,
 )
 from bnnviz.figures.palette import PICKED, Kind
 from bnnviz.figures.plane import level_line
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 DATA = Kind("data", "circle", "red", False)
 CLASSES = (Kind("class 0", "circle", "blue", True), Kind("class 1", "square", "orange", True))
@@ -57,9 +54,8 @@ class Prediction(Figure):
     place = 3
     touch = {}
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Any = ()  # the data points: x, y, and on a map the class
+    x, y = Axis("input", (-1.0, 1.0), "exact"), Axis("output", (-1.0, 1.0), "exact")
+    rows: Any = ()  # the data points: x, y, and on a map the class
 
     def begin(self, scene: dict[str, Any]) -> None:
         """Take the new run's data."""
@@ -73,10 +69,9 @@ class Prediction(Figure):
         """Return the data of the scene."""
         data = self.scene.get("data")
         if data is None:
-            exact = {"ends": (-1.0, 1.0), "follow": "exact"}
-            return Drawing(x=Axis("input", **exact), y=Axis("output", **exact))
+            return self.drawing()
         marks = self._points(data["kind"], data) if data["kind"] in (BAND, MAP) else []
-        return Drawing(marks, title=_title(data), **_axes(data))
+        return Drawing(marks, title=_title(data), **axes_of(data))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw a part of one of four kinds."""
@@ -103,7 +98,7 @@ class Prediction(Figure):
                 dash = () if width > 2 else (5, 4)
                 marks.append(Line(other["x"], other[name], width, dash, colour=chain(number), label=other["letter"]))
         ends = [band[name] for band in (part, *futures) for name in ("lo95", "hi95")]
-        axes = _axes(data) | {"y": Axis(data["y_label"], limited(data, extent(*ends, data["y_range"])))}
+        axes = axes_of(data) | {"y": Axis(data["y_label"], limited(data, extent(*ends, data["y_range"])))}
         return Drawing([*marks, *self._points(BAND, data)], note=_from(part), title=TITLES[BAND], **axes)
 
     def _map(self, data: dict[str, Any], part: dict[str, Any]) -> Drawing:
@@ -119,16 +114,15 @@ class Prediction(Figure):
             lines.insert(0, Line(*found, 1.6, colour="green", opacity=0.8, label=PICKED.label))
         image = map_of(data, part["mean"], RAMP, 1.0, TITLES[MAP] if not data else _title(data))
         marks = [image, *lines, *self._points(MAP, data)]
-        return Drawing(marks, note=_from(part), title=_title(data), size=SQUARE, **_axes(data))
+        return Drawing(marks, note=_from(part), title=_title(data), size=SQUARE, **axes_of(data))
 
     def _points(self, kind: str, data: dict[str, Any]) -> list[Mark]:
         """Return the data, which a page may let a reader move."""
         table = np.asarray(self.rows, dtype=float) if len(self.rows) else np.empty((0, 3))
         if kind == BAND:
             # One mark holds all points: a reader moves them by their numbers.
-            return [
-                Points(table[:, 0], table[:, 1], DATA, 7, 1.8, fill="surface", label="data", editable=True, still=True)
-            ]
+            look = {"fill": "surface", "label": "data", "editable": True, "still": True}
+            return [Points(table[:, 0], table[:, 1], DATA, 7, 1.8, **look)]
         marks: list[Mark] = []
         for code, (of, name) in enumerate(zip(CLASSES, _class_names(data), strict=True)):
             at = np.where((table[:, 2] == code)[:, None], table[:, :2], np.nan)  # with the numbers of the rows
@@ -174,7 +168,7 @@ def _title(data: dict[str, Any]) -> str:
     return f"P({_class_names(data)[1]})" if data["kind"] == MAP else TITLES[data["kind"]]
 
 
-def _axes(data: dict[str, Any]) -> dict[str, Axis]:
+def axes_of(data: dict[str, Any]) -> dict[str, Axis]:
     """Return the axes of the scene."""
     if data["kind"] == AGAINST:
         ends = tuple(map(float, data["range"]))
@@ -183,9 +177,7 @@ def _axes(data: dict[str, Any]) -> dict[str, Axis]:
         rows = float(len(data["observed"]))
         x = Axis("test row, the surest first", (-1.0, rows), "exact")
         return {"x": x, "y": Axis("probability of its class", (-0.02, 1.02), "exact")}
-    return {
-        axis: Axis(data[f"{axis}_label"], tuple(map(float, data[f"{axis}_range"])), follow="exact") for axis in "xy"
-    }
+    return {axis: Axis(data[f"{axis}_label"], tuple(map(float, data[f"{axis}_range"])), "exact") for axis in "xy"}
 
 
 def _from(part: dict[str, Any]) -> str:
@@ -198,40 +190,50 @@ def _from(part: dict[str, Any]) -> str:
 def _against(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
     # By observed value, so that equal frames give equal columns.
     order = np.argsort(part["observed"])
-    observed, mean, low, high = (
-        np.asarray(part[name], dtype=float)[order] for name in ("observed", "mean", "lo", "hi")
-    )
+    observed, mean, low, high = (_column(part, name)[order] for name in ("observed", "mean", "lo", "hi"))
     inside = (low <= observed) & (observed <= high)
     ends = extent(observed, data["range"])
     marks: list[Mark] = [
         Line(ends, ends, 1.5, (6, 4), colour="axis", label="predicted = observed"),
-        Segments(observed, low, np.zeros(len(low)), high - low, colour="blue", opacity=0.55, label="95 % interval"),
+        whiskers(observed, low, high, colour="blue", opacity=0.55, label="95 % interval"),
+        *_rows_of(part, order, observed, mean, inside, (INSIDE, OUTSIDE)),
     ]
-    if "current" in part:
-        marks.append(Points(observed, np.asarray(part["current"])[order], NOW, 11, 2.6, label="now"))
-    for kind, own, size, width in ((INSIDE, inside, 7, 1.6), (OUTSIDE, ~inside, 8, 2.0)):
-        marks.append(Points(observed[own], mean[own], kind, size, width, label=kind.label))
     note = f"RMSE {part['rmse']:.2f} · NLL {part['nll']:.2f} · {100 * part['coverage']:.0f} % inside"
     y = Axis("predicted", limited(data, extent(low, high, data["range"])))
     return Drawing(marks, x=Axis(f"observed {data['label']}", ends), y=y, note=note, title=TITLES[AGAINST])
 
 
 def _test_rows(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
-    order = np.argsort(-np.asarray(part["mean"], dtype=float))
-    mean, low, high = (np.asarray(part[name], dtype=float)[order] for name in ("mean", "lo", "hi"))
+    order = np.argsort(-_column(part, "mean"))
+    mean, low, high = (_column(part, name)[order] for name in ("mean", "lo", "hi"))
     right, rank = np.asarray(part["right"], dtype=bool)[order], np.arange(len(order))
     marks: list[Mark] = [
-        Segments(rank, low, np.zeros(len(low)), high - low, colour="blue", opacity=0.55, label="95 % of draws")
+        whiskers(rank, low, high, colour="blue", opacity=0.55, label="95 % of draws"),
+        *_rows_of(part, order, rank, mean, right, (RIGHT, WRONG)),
     ]
-    if "current" in part:
-        marks.append(Points(rank, np.asarray(part["current"])[order], NOW, 9, 2.2, label="now"))
-    for kind, own, size, width in ((RIGHT, right, 6, 1.6), (WRONG, ~right, 8, 2.0)):
-        marks.append(Points(rank[own], mean[own], kind, size, width, label=kind.label))
     note = f"accuracy {100 * part['accuracy']:.1f} % · NLL {part['nll']:.2f}"
-    return Drawing(marks, note=note, title=TITLES[ROWS], **_axes({"kind": ROWS, "observed": order}))
+    return Drawing(marks, note=note, title=TITLES[ROWS], **axes_of({"kind": ROWS, "observed": order}))
 
 
-def prediction(source: Any, *, observations: bool = False, dark: bool = False) -> hv.Overlay:
+def _column(part: dict[str, Any], name: str) -> np.ndarray:
+    return np.asarray(part[name], dtype=float)
+
+
+def _rows_of(
+    part: dict[str, Any],
+    order: np.ndarray,
+    at: np.ndarray,
+    mean: np.ndarray,
+    good: np.ndarray,
+    kinds: tuple[Kind, Kind],
+) -> list[Mark]:
+    """Mark the prediction of each row, good or not, and that of the present network."""
+    now = [Points(at, _column(part, "current")[order], NOW, 10, 2.4, label="now")] if "current" in part else []
+    pairs = zip(kinds, (good, ~good), (7, 8), strict=True)
+    return [*now, *(Points(at[own], mean[own], kind, size, 1.8, label=kind.label) for kind, own, size in pairs)]
+
+
+def prediction(source: Any, *, observations: bool = False) -> Drawing:
     """Draw the predictions of up to 400 evenly spread draws of a network.
 
     One input gives a band: the mean of the functions and the middle 50 and 95 % of them; optionally the 95 % interval
@@ -245,11 +247,6 @@ def prediction(source: Any, *, observations: bool = False, dark: bool = False) -
         A network on data; or the part ``prediction`` of a frame, with its scene under ``scene``.
     observations : bool, default False
         Whether a band also has dashed lines around 95 % of the observations.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -265,8 +262,6 @@ def prediction(source: Any, *, observations: bool = False, dark: bool = False) -
     >>> plots.prediction(run, observations=True)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     scene, part = _part(source)
     kind = str(part.get("kind"))
     if kind not in TITLES or scene.get("data") is None:
@@ -275,7 +270,7 @@ def prediction(source: Any, *, observations: bool = False, dark: bool = False) -
         part = {**part, **_observations(source, kind, part)}
     figure = Prediction()
     figure.begin({"data": scene["data"]})
-    return overlay(figure.draw({name: value for name, value in part.items() if name != "current"}), dark)
+    return figure.draw({name: value for name, value in part.items() if name != "current"})
 
 
 def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Axis, Bars, Drawing, Line, Mark
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 HEADROOM, MOST = 1.12, 1.6  # of the highest bar: a fit may leave the figure at its ends
 GAP = 0.06  # of a bar's width
@@ -27,10 +24,7 @@ class Probability(Figure):
     title = "Probability of one row"
     needs = ("chances",)
 
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        y = Axis("density", (0.0, 5.0), follow="exact", count=3)
-        return Drawing(x=Axis("probability", (0.0, 1.0), follow="exact"), y=y)
+    x, y = Axis("probability", (0.0, 1.0), "exact"), Axis("density", (0.0, 5.0), "exact", count=3)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw bars ``density`` between ``edges``, and the density ``fit`` at ``x`` with parameters ``beta``."""
@@ -48,7 +42,7 @@ class Probability(Figure):
         return Drawing(marks, x=x, y=Axis("density", (0.0, top), count=3), note=note)
 
 
-def probability(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overlay:
+def probability(source: Any, *, bins: int = 10) -> Drawing:
     """Draw how many of the draws give a row which probability, and the beta density that is fitted to them.
 
     Parameters
@@ -56,11 +50,6 @@ def probability(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overla
     source : array_like or dict
         Probabilities (draws,) of one class of one row; or the part ``chances`` of a frame.
     bins : int, default 10
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -74,8 +63,6 @@ def probability(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overla
     >>> plots.probability(np.random.default_rng(0).beta(5, 2, 300))
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     if isinstance(source, Mapping):
         part = parts.as_arrays(dict(source))
     else:
@@ -83,4 +70,4 @@ def probability(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overla
         if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= 1)).all():
             raise BnnvizError("Give the probabilities of one row as (draws,), each from 0 to 1.", "source")
         part = diagnostics.probability_spread(values, bins)._asdict() | {"label": "probability", "observed": ""}
-    return overlay(Probability().draw(part), dark)
+    return Probability().draw(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,15 +10,11 @@ from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, SQUARE, Axis, Band, Drawing, Line, Mark, chain, dash_of
-
-if TYPE_CHECKING:
-    import holoviews as hv
+from bnnviz.figures.marks import SERIES, SQUARE, Axis, Band, Drawing, Line, Mark, chain, dash_of, diagonal
 
 OPACITIES = (0.16, 0.2, 0.26)  # of the envelopes, the widest first; they overlap
 SAME = 1e-6  # a smaller spread of areas is rounding
 SHADE = 0.14  # of the one envelope of each of several curves
-_ENDS = (-0.01, 1.01)
 
 
 class Roc(Figure):
@@ -28,26 +24,23 @@ class Roc(Figure):
     title = "ROC curve"
     needs = ("roc",)
 
+    x, y = (Axis(f"{side} positive rate", (-0.01, 1.01), "exact") for side in ("false", "true"))
+    size = SQUARE
+
     def blank(self) -> Drawing:
         """Return the diagonal."""
-        return _drawing([], "")
+        return self.drawing([diagonal("chance")])
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``curves``, as `bnnviz.diagnostics.roc_envelopes` returns them, each with a ``name``."""
         curves = part["curves"][:SERIES]
         alone = len(curves) == 1
-        marks: list[Mark] = []
+        marks: list[Mark] = [diagonal("chance")]
         for place, curve in enumerate(curves):
-            marks += _envelopes(curve) if alone else _envelope(curve, place)
+            marks += _envelopes(curve, place, alone)
             dash = () if alone else dash_of(place)
             marks.append(Line(curve["fpr"], curve["mean"], 2.4, dash, colour=chain(place), label=_label(curve)))
-        return _drawing(marks, "; ".join(_note(curve, not alone) for curve in curves))
-
-
-def _drawing(marks: list[Mark], note: str) -> Drawing:
-    diagonal = Line([0, 1], [0, 1], 1.2, (4, 4), colour="muted", label="chance")
-    x, y = (Axis(f"{side} positive rate", _ENDS, follow="exact") for side in ("false", "true"))
-    return Drawing([diagonal, *marks], x=x, y=y, note=note, size=SQUARE)
+        return self.drawing(marks, note="; ".join(_note(curve, not alone) for curve in curves))
 
 
 def _spread(curve: dict[str, Any]) -> str:
@@ -62,42 +55,20 @@ def _note(curve: dict[str, Any], named: bool) -> str:
     return f"{curve['name'] + ' ' if named else 'AUC '}{curve['auc_mean']:.4f}{_spread(curve)}"
 
 
-def _envelopes(curve: dict[str, Any]) -> list[Mark]:
-    """Return the envelopes of the one curve, the widest first."""
+def _envelopes(curve: dict[str, Any], place: int, alone: bool) -> list[Mark]:
+    """Return the envelopes of a curve where draws differ, the widest first; of several curves that of 95 % alone."""
     if curve["auc_sd"] <= SAME:
         return []
-    order = np.argsort(curve["levels"])[::-1][: len(OPACITIES)]
-    return [
-        Band(
-            curve["fpr"],
-            curve["low"][level],
-            curve["high"][level],
-            colour="blue",
-            opacity=opacity,
-            label=f"{100 * curve['levels'][level]:g} % of the draws",
-        )
-        for level, opacity in zip(order, OPACITIES, strict=False)
-    ]
+    levels = np.asarray(curve["levels"])
+    shown = np.argsort(levels)[::-1] if alone else [np.argmin(np.abs(levels - 0.95))]
+    bands = []
+    for level, opacity in zip(shown, OPACITIES if alone else (SHADE,), strict=False):
+        look = {"colour": chain(place), "opacity": opacity, "label": f"{100 * levels[level]:g} % of the draws"}
+        bands.append(Band(curve["fpr"], curve["low"][level], curve["high"][level], **look))
+    return bands
 
 
-def _envelope(curve: dict[str, Any], place: int) -> list[Mark]:
-    """Return the envelope of 95 % where draws differ; nested envelopes of several curves would be unreadable."""
-    if curve["auc_sd"] <= SAME:
-        return []
-    near = int(np.argmin(np.abs(np.asarray(curve["levels"]) - 0.95)))
-    return [
-        Band(
-            curve["fpr"],
-            curve["low"][near],
-            curve["high"][near],
-            colour=chain(place),
-            opacity=SHADE,
-            label="95 % of the draws",
-        )
-    ]
-
-
-def roc(source: Any, observed: Any = None, *, positive: int | None = None, dark: bool = False) -> hv.Overlay:
+def roc(source: Any, observed: Any = None, *, positive: int | None = None) -> Drawing:
     """Draw the mean of the draws' ROC curves, with envelopes that hold 80, 95 and 99 % of them.
 
     Several sources have the envelope of 95 % alone. The legend has the area under the curve, and its standard deviation
@@ -112,11 +83,6 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None, dark:
         Class numbers, where probabilities are given.
     positive : int, optional
         The class to find among all; of two classes the default is class 1.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -134,12 +100,10 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None, dark:
     >>> plots.roc(np.stack([1 - scores, scores], -1), observed)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     curves = parts.lanes(source, "curves")
     if curves is None:
         curves = [_curve_of(each, positive) for each in parts.each(source, observed)]
-    return overlay(Roc().draw({"curves": curves}), dark)
+    return Roc().draw({"curves": curves})
 
 
 def _curve_of(each: parts.ClassPredictions, positive: int | None) -> dict[str, Any]:

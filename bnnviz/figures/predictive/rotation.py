@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Drawing, Mark, Rule, extent
-from bnnviz.figures.series import dotted
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Mark, Rule, curve, extent
+from bnnviz.figures.palette import DOT
 
 
 class Rotation(Figure):
@@ -17,20 +17,18 @@ class Rotation(Figure):
     name = "turned"
     title = "Rotated"
     needs = ("turned",)
+    x = Axis("degrees", (-180.0, 180.0), "exact")
 
     def blank(self) -> Drawing:
         """Return empty axes."""
-        return _drawing([], (0.0, float(np.log(max(len(self.scene.get("classes", ())), 2)))))
+        most = float(np.log(max(len(self.scene.get("classes", ())), 2)))
+        return self.drawing(y=Axis("entropy (nats)", (0.0, most)))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw each sampler's ``entropy`` in nats at each of the ``angles`` in degrees."""
         lanes = part["lanes"][:SERIES]
         marks: list[Mark] = [Rule([part["angle"]], "x", 1.5, (4, 4), colour="muted", label="this angle")]
         for place, sampler in enumerate(lanes):
-            marks += dotted(part["angles"], sampler["entropy"], place, sampler["name"], 5)
-        return _drawing(marks, extent(self.blank().y.ends, *(sampler["entropy"] for sampler in lanes)))
-
-
-def _drawing(marks: list[Mark], up: tuple[float, float] | None) -> Drawing:
-    x = Axis("degrees", (-180.0, 180.0), follow="exact")
-    return Drawing(marks, x=x, y=Axis("entropy (nats)", up))
+            marks += curve(part["angles"], sampler["entropy"], place, sampler["name"], DOT, 5)
+        up = extent(self.blank().y.ends, *(sampler["entropy"] for sampler in lanes))
+        return self.drawing(marks, y=Axis("entropy (nats)", up))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import SQUARE, Axis, Drawing
-from bnnviz.figures.predictive.prediction import MAP, map_of, network
-
-if TYPE_CHECKING:
-    import holoviews as hv
+from bnnviz.figures.predictive.prediction import MAP, axes_of, map_of, network
 
 MOST = 0.5  # the standard deviation of a probability cannot be larger
 
@@ -27,34 +24,29 @@ class Spread(Figure):
     needs = ("spread",)
     place = 4
 
-    def blank(self) -> Drawing:
-        """Return the axes of the scene's inputs."""
-        data = self.scene.get("data")
-        if data is None or data["kind"] != MAP:
-            exact = {"ends": (-1.0, 1.0), "follow": "exact"}
-            return Drawing(x=Axis("x1", **exact), y=Axis("x2", **exact))
-        axes = {a: Axis(data[f"{a}_label"], tuple(map(float, data[f"{a}_range"])), follow="exact") for a in "xy"}
-        return Drawing(size=SQUARE, **axes)
+    x, y, size = Axis("x1", (-1.0, 1.0), "exact"), Axis("x2", (-1.0, 1.0), "exact"), SQUARE
+
+    def begin(self, scene: dict[str, Any]) -> None:
+        """Take the inputs of the new run."""
+        super().begin(scene)
+        data = scene.get("data")
+        if data is not None and data["kind"] == MAP:
+            self.x, self.y = axes_of(data).values()
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``sd`` on the grid of the scene."""
-        blank, sd = self.blank(), np.asarray(part["sd"])
+        sd = np.asarray(part["sd"])
         image = map_of(self.scene["data"], sd, ("surface", "purple"), MOST, "sd")
-        return Drawing([image], x=blank.x, y=blank.y, note=f"largest {sd.max():.2f}", size=SQUARE)
+        return self.drawing([image], note=f"largest {sd.max():.2f}")
 
 
-def spread(source: Any, *, dark: bool = False) -> hv.Overlay:
+def spread(source: Any) -> Drawing:
     """Draw how far the draws of a network differ on a map: the standard deviation of the probability of class 1.
 
     Parameters
     ----------
     source : Run, Recording, path or dict
         A network with two inputs and two classes; or the part ``spread`` of a frame, with its scene under ``scene``.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -70,8 +62,6 @@ def spread(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.spread(run)
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
     if isinstance(source, Mapping):
         scene, part = parts.part(source, "spread", "a map")
         data, sd = scene.get("data"), part.get("sd")
@@ -82,4 +72,4 @@ def spread(source: Any, *, dark: bool = False) -> hv.Overlay:
         raise BnnvizError("A map of the spread needs a network with two inputs and two classes.", "source")
     figure = Spread()
     figure.begin({"data": data})
-    return overlay(figure.draw({"sd": sd}), dark)
+    return figure.draw({"sd": sd})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Points, Segments, chain, extent, log_ticks, padded
 from bnnviz.figures.palette import Kind
-
-if TYPE_CHECKING:
-    import holoviews as hv
 
 VIOLIN, BOX = 0.42, 0.11  # half their heights, in units of the places
 OUTSIDE = Kind("beyond the whiskers", "dot", "ink", True)
@@ -33,7 +30,7 @@ class SquaredErrors(Figure):
 
     def blank(self) -> Drawing:
         """Return empty axes."""
-        return _drawing([], [], (-4.0, 2.0), "")
+        return _drawing([], [" "], (-4.0, 2.0), "")
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``boxes``, as `bnnviz.diagnostics.error_spread` returns them, each with a ``name``."""
@@ -50,9 +47,8 @@ class SquaredErrors(Figure):
 def _drawing(marks: list[Mark], names: list[str], reach: tuple[float, float], note: str) -> Drawing:
     ends = padded(reach, 0.04)
     x = Axis("squared error", ends, follow="exact", ticks=log_ticks(*ends))
-    rows = names or [" "]
-    y = Axis(" ", (len(rows) - 0.5, -0.5), "exact", ticks=dict(enumerate(rows)))
-    return Drawing(marks, x=x, y=y, note=note, size=(600, _EDGES + _LINE * len(rows)))
+    y = Axis(" ", (len(names) - 0.5, -0.5), "exact", ticks=dict(enumerate(names)))
+    return Drawing(marks, x=x, y=y, note=note, size=(600, _EDGES + _LINE * len(names)))
 
 
 def _box(box: dict[str, Any], place: int) -> list[Mark]:
@@ -72,7 +68,7 @@ def _box(box: dict[str, Any], place: int) -> list[Mark]:
     ]
 
 
-def squared_errors(source: Any, *, dark: bool = False) -> hv.Overlay:
+def squared_errors(source: Any) -> Drawing:
     """Draw violins and boxes of squared errors on a logarithmic axis, with their means.
 
     A box is the middle half, its whiskers end at the last error within 1.5 of its width.
@@ -81,11 +77,6 @@ def squared_errors(source: Any, *, dark: bool = False) -> hv.Overlay:
     ----------
     source : array_like or dict
         Squared errors (rows,); a dict of such by names; or the part ``errors2`` of a frame.
-    dark : bool, default False
-
-    Returns
-    -------
-    hv.Overlay
 
     Raises
     ------
@@ -100,9 +91,7 @@ def squared_errors(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> plots.squared_errors({"HMC": rng.normal(size=300) ** 2, "SGLD": (1.5 * rng.normal(size=300)) ** 2})
     :Overlay...
     """
-    from bnnviz.figures.still.render import overlay
-
-    return overlay(SquaredErrors().draw({"boxes": parts.lanes(source, "boxes") or _boxes(source)}), dark)
+    return SquaredErrors().draw({"boxes": parts.lanes(source, "boxes") or _boxes(source)})
 
 
 def _boxes(source: Any) -> list[dict[str, Any]]:

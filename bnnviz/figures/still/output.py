@@ -27,6 +27,7 @@ _FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>|<link rel="styleshe
 # The smallest width of a panel in pixels, and the width up to which a panel is fixed: narrower squares would distort.
 _NARROW, _SQUARE = 300, 480
 #: Fonts in the file, as TrueType: the other kind is refused by some journals.
+_PAD = 0.04  # inches around a figure
 _FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
 
 
@@ -146,14 +147,6 @@ def rendered(figure: Any, scale: float = 1.0) -> Any:
     return model
 
 
-def _asked(figure: Any) -> tuple[float | None, float | None]:
-    """Return the requested width and height of a whole figure in inches."""
-    inches = figure.opts.get("plot", backend="matplotlib", defaults=False).kwargs.get("fig_inches")
-    if inches is None or isinstance(inches, style.DefaultInches):
-        return None, None
-    return tuple(inches) if isinstance(inches, tuple | list) else (float(inches), None)
-
-
 def _print(figure: Any, path: Path, ending: str, dpi: int) -> None:
     plt = optional.require("matplotlib.pyplot", "Figures for print need", extra="plots")
     if "matplotlib" not in style.loaded():
@@ -161,14 +154,10 @@ def _print(figure: Any, path: Path, ending: str, dpi: int) -> None:
             "This figure was not styled for print; call bnnviz.plots.use('bokeh', 'matplotlib') before it is made.",
             "out",
         )
-    from bnnviz.figures.still.spacing import PAD, move_apart
-
     with plt.rc_context(_FONTS):
         drawn = hv.render(figure, backend="matplotlib")
-        move_apart(drawn, _asked(figure))
         try:
-            drawn.savefig(
-                path, format=ending, dpi=dpi, bbox_inches="tight", pad_inches=PAD, facecolor=drawn.get_facecolor()
-            )
+            looks = {"bbox_inches": "tight", "pad_inches": _PAD, "facecolor": drawn.get_facecolor()}
+            drawn.savefig(path, format=ending, dpi=dpi, **looks)
         finally:
             plt.close(drawn)

@@ -13,14 +13,14 @@ import holoviews as hv
 import numpy as np
 
 from bnnviz.figures import marks as m
-from bnnviz.figures.marks import Axis, Drawing, Mark, padded
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, padded
 from bnnviz.figures.palette import FONT, Palette
-from bnnviz.figures.still.style import PIXELS, POINT, DefaultInches, apply, paint_of, palette_of
+from bnnviz.figures.still.style import PIXELS, POINT, apply, paint_of, palette_of
 
 ID = "id"
 #: More points are drawn as an image of their counts.
 MOST_POINTS = 100_000
-_LEGEND, _LETTER = 44, 6.6  # pixels of a legend without its words, and of a letter
+_LEGEND, _LETTER, _RAMP = 44, 6.6, 70  # pixels of a legend without its words, of a letter, and of a ramp
 _MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "x": "X", "dash": "s", "dot": "."}
 
 
@@ -42,8 +42,9 @@ def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Ove
     labels = [mark.label for mark in drawing.marks if mark.label and not mark.empty and not isinstance(mark, m.Image)]
     shown = legend and bool(labels)
     width, height = drawing.size
+    title = ": ".join(text for text in (drawing.title, drawing.note) if text)
     beside = round(_LEGEND + _LETTER * max(map(len, labels))) if shown else 0
-    beside += 70 if any(isinstance(mark, m.Image) and mark.label for mark in drawing.marks) else 0
+    beside += _RAMP if any(isinstance(mark, m.Image) and mark.label for mark in drawing.marks) else 0
     options: dict[str, Any] = {"xlim": ends[0], "ylim": _upright(ends[1]), "invert_yaxis": ends[1][0] > ends[1][1]}
     options |= _ticks(drawing.x, "x", ends[0]) | _ticks(drawing.y, "y", ends[1])
     options |= {"show_legend": shown} | ({"legend_position": "right"} if shown else {})
@@ -52,34 +53,31 @@ def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Ove
         {"width": width + beside, "height": height, "hooks": [paint.bokeh], "active_tools": []},
         {
             "aspect": width / height,
-            "fig_inches": DefaultInches((width / PIXELS, height / PIXELS)),
+            "fig_inches": (width / PIXELS, height / PIXELS),
             "hooks": [paint.matplotlib],
         },
         show_grid=drawing.x.grid and drawing.y.grid,
-        title=drawing.title
-        if not drawing.note
-        else f"{drawing.title}: {drawing.note}"
-        if drawing.title
-        else drawing.note,
+        title=title,
         **options,
     )
 
 
-def layout(
-    drawings: Sequence[Drawing | None], across: int = 1, dark: bool = False, one_legend: bool = False
-) -> hv.Overlay | hv.Layout:
-    """Return drawings in rows; a single one as it is, and None as an empty place."""
-    size = next(each.size for each in drawings if each is not None)
+def shown(found: Drawing | Panels, dark: bool = False) -> hv.Overlay | hv.Layout:
+    """Return one drawing as an overlay, and several as a layout."""
+    if isinstance(found, Drawing):
+        return overlay(found, dark)
+    drawings = found.drawings
     figures = [
-        hv.Empty() if each is None else overlay(each, dark, legend=not one_legend or place == 0)
+        hv.Empty() if each is None else overlay(each, dark, legend=not found.one_legend or place == 0)
         for place, each in enumerate(drawings)
     ]
     if len(figures) == 1:
         return figures[0]
-    rows = -(-len(figures) // across)
-    inches = DefaultInches((min(across, len(figures)) * size[0] / PIXELS, rows * size[1] / PIXELS))
+    width, height = next(each.size for each in drawings if each is not None)
+    rows, across = -(-len(figures) // found.across), min(found.across, len(figures))
+    inches = across * width / PIXELS, rows * height / PIXELS
     return apply(
-        hv.Layout(figures).cols(across),
+        hv.Layout(figures).cols(found.across),
         {"shared_axes": False},
         {"fig_inches": inches, "sublabel_format": "", "tight": True},
     )

@@ -13,6 +13,7 @@ from bnnviz.figures.palette import DARK, FONT, LABEL_SIZE, LIGHT, TICK_SIZE, Pal
 BACKENDS = ("bokeh", "matplotlib")
 _MODULES = {"bokeh": "holoviews.plotting.bokeh", "matplotlib": "holoviews.plotting.mpl"}
 PIXELS = 96  # to an inch
+_BESIDE_BAR = 1.5  # widths of the axes
 POINT = 72 / PIXELS  # of a pixel
 Options = dict[str, Any]
 
@@ -79,30 +80,33 @@ class Paint:
         self.palette = palette
 
     def bokeh(self, plot: Any, element: Any) -> None:
-        """Colour a figure of Bokeh."""
-        figure = plot.handles["plot"]
-        paint(figure, self.palette, plot.fontscale or 1.0)
+        """Colour a figure of Bokeh: its surface, axes, grid, title, legend and bar of colours."""
+        figure, palette, scale = plot.handles["plot"], self.palette, plot.fontscale or 1.0
+        ink = _type("", palette.ink, scale * LABEL_SIZE)
+        figure.update(background_fill_color=palette.surface, border_fill_color=palette.surface)
+        figure.update(outline_line_color=palette.grid)
+        figure.grid.grid_line_color = palette.grid
+        figure.title.update(**ink | {"text_font_style": "bold"})
         figure.toolbar.update(logo=None, autohide=True)
+        for axis in figure.axis:
+            axis.update(**_type("axis_label_", palette.ink, scale * LABEL_SIZE), axis_label_text_font_style="normal")
+            axis.update(**_type("major_label_", palette.muted, scale * TICK_SIZE), axis_line_color=palette.axis)
+            axis.update(major_tick_line_color=palette.axis, minor_tick_line_color=None)
         for legend in figure.legend:
-            legend.update(background_fill_alpha=0.8, spacing=1)
+            legend.update(**_type("label_", palette.ink, scale * TICK_SIZE), background_fill_alpha=0.8, spacing=1)
+            legend.update(background_fill_color=palette.surface, border_line_color=palette.grid)
             if legend in figure.right:
                 legend.update(location="top_left", border_line_color=None, padding=4)
         if "colorbar" in plot.handles:
-            plot.handles["colorbar"].update(
-                background_fill_color=self.palette.surface,
-                major_label_text_color=self.palette.muted,
-                major_label_text_font=FONT,
-                title_text_color=self.palette.ink,
-                title_text_font=FONT,
-                title_text_font_style="normal",
-                bar_line_color=None,
-                major_tick_line_color=None,
-            )
+            bar = plot.handles["colorbar"]
+            bar.update(**_type("major_label_", palette.muted), **_type("title_", palette.ink))
+            bar.update(background_fill_color=palette.surface, bar_line_color=None, major_tick_line_color=None)
+            bar.title_text_font_style = "normal"
 
     def matplotlib(self, plot: Any, element: Any) -> None:
-        """Colour a figure of Matplotlib."""
-        palette, axes, scale = self.palette, plot.handles["axis"], POINT * (plot.fontscale or 1.0)
-        figure = plot.handles["fig"]
+        """Colour a figure of Matplotlib, and make it move its panels apart."""
+        palette, axes, figure = self.palette, plot.handles["axis"], plot.handles["fig"]
+        label, tick = POINT * LABEL_SIZE, POINT * TICK_SIZE
         figure.patch.set_facecolor(palette.surface)
         if figure.get_layout_engine() is None:
             from bnnviz.figures.still.spacing import Apart
@@ -110,32 +114,32 @@ class Paint:
             figure.set_layout_engine(Apart())
         axes.set_facecolor(palette.surface)
         axes.set_axisbelow(True)
-        if plot.show_grid and not axes.images:  # it would cover a picture
-            axes.grid(True, color=palette.grid, linewidth=0.8)
-        elif axes.images:
-            axes.grid(False)
-        for spine in axes.spines.values():
-            spine.set_color(palette.grid)
-        # Those between powers of ten, too, which logarithmic axes have.
-        axes.tick_params(which="both", color=palette.axis, labelcolor=palette.muted, labelsize=scale * TICK_SIZE)
-        if plot.logx != plot.logy and isinstance(plot.aspect, int | float):
-            # HoloViews takes natural logarithms here, and Matplotlib those to the base 10.
-            axes.set_aspect("auto")
-            axes.set_box_aspect(1 / plot.aspect)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.label.set(color=palette.ink, fontsize=scale * LABEL_SIZE)
-        axes.title.set(color=palette.ink, fontsize=scale * LABEL_SIZE, fontweight="bold")
+        axes.grid(True, color=palette.grid, linewidth=0.8)
+        axes.grid(plot.show_grid and not axes.images)  # it would cover a picture
+        axes.title.set(color=palette.ink, fontsize=label, fontweight="bold")
+        for each in (axes, plot.handles.get("cax")):
+            if each is None:
+                continue
+            each.tick_params(which="both", color=palette.axis, labelcolor=palette.muted, labelsize=tick)
+            for axis in (each.xaxis, each.yaxis):
+                axis.label.set(color=palette.ink, fontsize=label)
+            for spine in each.spines.values():
+                spine.set_color(palette.grid)
         legend = axes.get_legend()
         if legend is not None:
+            if any(
+                plot.traverse(lambda each: "cax" in each.handles)
+            ):  # at the right of the bar of colours and of its words
+                legend.set_bbox_to_anchor((_BESIDE_BAR, 1.0), axes.transAxes)
             legend.get_frame().set(facecolor=palette.surface, edgecolor=palette.grid)
             for text in legend.get_texts():
-                text.set(color=palette.ink, fontsize=scale * TICK_SIZE)
-        bar = plot.handles.get("cax")
-        if bar is not None:
-            bar.tick_params(color=palette.axis, labelcolor=palette.muted, labelsize=scale * TICK_SIZE)
-            bar.yaxis.label.set(color=palette.ink, fontsize=scale * LABEL_SIZE)
-            for spine in bar.spines.values():
-                spine.set_color(palette.grid)
+                text.set(color=palette.ink, fontsize=tick)
+
+
+def _type(what: str, colour: str, size: float | None = None) -> Options:
+    """Return the colour, font and size of the words of a model of Bokeh."""
+    look = {f"{what}text_color": colour, f"{what}text_font": FONT}
+    return look if size is None else look | {f"{what}text_font_size": f"{size:g}px"}
 
 
 _PAINTS = {False: Paint(LIGHT), True: Paint(DARK)}
@@ -157,43 +161,6 @@ def apply(element: Any, bokeh: Options | None = None, matplotlib: Options | None
     for backend in loaded():
         element.opts(**both, **own[backend], backend=backend)
     return element
-
-
-def paint(fig: Any, palette: Palette, scale: float = 1.0) -> None:
-    """Colour a figure's surface, axes, grid and title, and set their type."""
-    size, small = f"{scale * LABEL_SIZE:g}px", f"{scale * TICK_SIZE:g}px"
-    fig.update(
-        background_fill_color=palette.surface,
-        border_fill_color=palette.surface,
-        outline_line_color=palette.grid,
-    )
-    fig.grid.grid_line_color = palette.grid
-    fig.title.update(text_color=palette.ink, text_font=FONT, text_font_size=size, text_font_style="bold")
-    for axis in fig.axis:
-        axis.update(
-            axis_line_color=palette.axis,
-            major_tick_line_color=palette.axis,
-            minor_tick_line_color=None,
-            major_label_text_color=palette.muted,
-            major_label_text_font=FONT,
-            major_label_text_font_size=small,
-            axis_label_text_color=palette.ink,
-            axis_label_text_font=FONT,
-            axis_label_text_font_size=size,
-            axis_label_text_font_style="normal",
-        )
-    for legend in fig.legend:
-        legend.update(
-            label_text_color=palette.ink,
-            label_text_font=FONT,
-            label_text_font_size=small,
-            background_fill_color=palette.surface,
-            border_line_color=palette.grid,
-        )
-
-
-class DefaultInches(tuple):
-    """The default size of a figure, to which the decorations of its axes are added."""
 
 
 def options_of(figure: Any) -> Options:
