@@ -101,7 +101,7 @@ def data_fetch(
     places = {}
     for name in names:
         print(f"Fetching {name} ...", file=sys.stderr, flush=True)
-        places[name] = [str(place) for place in data.fetch_all(name)]
+        places[name] = [str(place) for place in data.fetch(name)]
     if as_json:
         print_json(places)
     else:

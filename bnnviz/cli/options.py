@@ -64,7 +64,7 @@ Missing = Annotated[
     list[str] | None,
     typer.Option(
         metavar="VALUE",
-        help="Marker of missing values in the CSV file, such as -999; repeatable; none: no number marks them.",
+        help="Marker of missing values in the CSV file, such as -999; repeatable.",
     ),
 ]
 LeaveOut = Annotated[
@@ -160,11 +160,6 @@ def task_of(likelihood: str | None) -> str | None:
 # --- --target, --data, --target-column, --task
 
 
-def missing_values(given: list[str] | None) -> list[str] | None:
-    """Return the value of --missing: none means that no number marks missing values."""
-    return given and [each for each in given if each != "none"]
-
-
 class TableOptions(NamedTuple):
     """The CSV options as arguments of `bnnviz.data.read_table`; None if none is set."""
 
@@ -183,7 +178,7 @@ class TableOptions(NamedTuple):
         """Read the file."""
         from bnnviz.data import read_table
 
-        reading = {"decimal": self.decimal, "missing": missing_values(self.missing), "leave_out": self.leave_out or ()}
+        reading = {"decimal": self.decimal, "missing": self.missing, "leave_out": self.leave_out or ()}
         return read_table(data, self.target_column, self.task, **reading)
 
 

@@ -71,7 +71,7 @@ def predict(
     check_zarr()
     out = None if out is None else options.free_place(out, ".csv", overwrite=overwrite)
     found = recording(run)
-    rows = found.rows(data, decimal=decimal, missing=options.missing_values(missing), keep=keep or ())
+    rows = found.rows(data, decimal=decimal, missing=missing, keep=keep or ())
     for note in rows.notes:
         say(note)
     tail = (1 - interval) / 2

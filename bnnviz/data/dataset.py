@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal, Self, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -105,26 +105,12 @@ def _scale(columns: np.ndarray, what: str = "inputs") -> np.ndarray:
 
 
 class Evaluated:
-    """Shared properties of tables and images; needs name, y_train, class_names, and rows of each part."""
-
-    _no_validation: ClassVar[str]
+    """Shared properties of tables and images; needs name, y_train and class_names."""
 
     @property
     def classes(self) -> int:
         """Number of classes; 0 for regression."""
         return len(self.class_names)
-
-    def for_validation(self) -> Self:
-        """Return the same set with the validation rows as test rows; the original test rows are dropped.
-
-        Raises
-        ------
-        BnnvizError
-            If there are no validation rows.
-        """
-        if not len(self.x_val):
-            raise BnnvizError(f"The data set {self.name} has no validation rows: {self._no_validation}", "data")
-        return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
 
     def remarks(self) -> list[str]:
         """Return a remark on classes without training rows, if there are such classes."""
@@ -190,8 +176,6 @@ class DataSet(Evaluated):
     >>> toy.task, toy.x_train.shape[1]
     ('regression', 1)
     """
-
-    _no_validation = "choose one that has, or set some training rows aside."
 
     name: str
     title: str
@@ -302,6 +286,18 @@ class DataSet(Evaluated):
             return x, y
         scale = self.scaler(part)
         return scale.x(x), scale.y(y)
+
+    def for_validation(self) -> DataSet:
+        """Return the same set with the validation rows as test rows; the original test rows are dropped.
+
+        Raises
+        ------
+        BnnvizError
+            If there are no validation rows.
+        """
+        if not len(self.x_val):
+            raise BnnvizError(f"The data set {self.name} has no validation rows: choose another one.", "data")
+        return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
 
     def with_training(self, x: np.ndarray, y: np.ndarray) -> DataSet:
         """Return the same set with other training rows, or none, and with this one's standardiser.

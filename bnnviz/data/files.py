@@ -44,7 +44,7 @@ class DataFile:
 
     path: str
     url: str | None
-    checksum: str | None
+    checksum: str
 
     @property
     def algorithm(self) -> str:
@@ -63,7 +63,7 @@ class DataFile:
 
 
 def published(*paths: str) -> tuple[DataFile, ...]:
-    """Return files of ``checksums.csv`` by their paths; an empty cell there is an address or a checksum that is not."""
+    """Return files of ``checksums.csv`` by their paths; an empty cell there is no address."""
     return tuple(_published()[path] for path in paths)
 
 
@@ -71,7 +71,7 @@ def published(*paths: str) -> tuple[DataFile, ...]:
 def _published() -> dict[str, DataFile]:
     with Path(__file__).with_name("checksums.csv").open(encoding="utf-8", newline="") as stream:
         rows = csv.DictReader(stream)
-        return {row["path"]: DataFile(row["path"], row["url"] or None, row["checksum"] or None) for row in rows}
+        return {row["path"]: DataFile(row["path"], row["url"] or None, row["checksum"]) for row in rows}
 
 
 def shared_folder() -> Path | None:
@@ -121,8 +121,6 @@ def locate(file: DataFile) -> Path:
     if place is None:
         fetched = "fetch it with 'bnnviz data fetch', or " if file.url else ""
         raise BnnvizError(f"The file {file.path} is not on this machine: {fetched}{_remedy(file)}.", field="data")
-    if file.checksum is None:
-        return place
     packed = place.name != PurePosixPath(file.path).name
     remedy = _replacement(file, place)
     try:

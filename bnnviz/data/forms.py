@@ -15,7 +15,7 @@ import numpy as np
 
 from bnnviz.data.dataset import Task
 from bnnviz.data.entry import DataEntry, Kind
-from bnnviz.data.files import VARIABLE, DataFile, DownloadError, fetch, find, locate, shared_folder
+from bnnviz.data.files import DataFile, DownloadError, fetch, find, locate
 from bnnviz.data.images import ImageSet
 from bnnviz.errors import BnnvizError
 
@@ -33,7 +33,6 @@ class ImageRows:
     y_train: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
-    groups: np.ndarray | None = None
     test_rows: np.ndarray | None = None
 
 
@@ -74,42 +73,28 @@ class Images(DataEntry):
         object.__setattr__(self, "inputs", int(np.prod(self.shape)))
         object.__setattr__(self, "classes", len(self.class_names))
 
-    def form(self) -> Form:
-        """Return the first form whose files are all on this machine, or else the one to download.
-
-        A part that comes with bnnviz replaces a set that has not been downloaded.
-        """
-        found = self._local() or self._embedded() or self._published()
-        if found is None:
-            raise BnnvizError(f"{self.title} has no known download: {self._places()}.", "data")
-        return found
-
-    def _local(self) -> Form | None:
-        """Return the first form whose files are all in the folder of BNNVIZ_DATA or the cache."""
-        return next((form for form in self.forms if form.is_here(embedded=False)), None)
-
     def _embedded(self) -> Form | None:
+        """Return a form that comes with bnnviz, or else is on this machine."""
         return next((form for form in self.forms if form.is_here()), None)
 
-    def _published(self) -> Form | None:
-        return next((form for form in self.forms if form.is_published), None)
-
-    def _places(self) -> str:
-        ways = "; or ".join(", ".join(file.path for file in form.files) for form in self.forms)
-        folder = shared_folder()
-        return f"put {ways} into {folder}" if folder else f"set {VARIABLE} to a folder that holds {ways}"
+    def _form(self) -> Form:
+        """Return the first form whose files are all on this machine, or else the one to download."""
+        local = next((form for form in self.forms if form.is_here(embedded=False)), None)
+        return local or next((form for form in self.forms if form.is_published), None) or self.forms[0]
 
     def is_here(self) -> bool:
         """Return whether the files of a form are on this machine; they are not checked."""
-        return any(form.is_here() for form in self.forms)
+        return self._embedded() is not None
 
     def remark(self) -> str:
         """Return the note of the form on this machine."""
-        return self.form().note if self.is_here() else ""
+        form = self._form()
+        here = form if form.is_here(embedded=False) else self._embedded()
+        return "" if here is None else here.note
 
     def sources(self) -> tuple[DataFile, ...]:
         """Return the files of the local form, or else of the published one."""
-        return (self._local() or self._published() or self.form()).files
+        return self._form().files
 
     def load(self, split: int) -> ImageSet:
         """Read the files, downloading them if needed; there is one split only.
@@ -135,7 +120,6 @@ class Images(DataEntry):
             class_names=self.class_names,
             mean=self.mean,
             sd=self.sd,
-            groups=rows.groups,
             notes=(note,) if note else (),
             stands_in=not form.is_here(embedded=False),
         )
@@ -143,7 +127,7 @@ class Images(DataEntry):
 
     def _fetched(self) -> tuple[Form, list[Path], str]:
         """Return the form to read, the paths of its checked files, and its note."""
-        form = self._local() or self._published() or self.form()
+        form = self._form()
         stand_in = None if form.is_here(embedded=False) else self._embedded()
         failure = _recent_failure(self.name) if stand_in else None
         try:

@@ -25,16 +25,11 @@ class ImageSet(Evaluated):
         Images; there may be no training images, but some test images.
     y_train, y_test : array_like of int, shape (rows,)
         Class numbers, counted from 0; kept as int64.
-    x_val, y_val : array_like or None, default None
-        Rows to choose settings by, which are neither trained on nor tested on; None for none.
     class_names : tuple of str
         Names of the classes.
     mean, sd : tuple of float or None, default None
         Values that `scaled` subtracts from each channel and divides it by, after division by 255; None: those of the
         training images, or of the test images without training images.
-    groups : array_like of int or None, default None
-        The group of each training row, for example the film of a frame; None for independent rows. Validation rows are
-        whole groups.
     notes : tuple of str, default ()
         Notes for `remarks`, for example that this is a part of the set.
     stands_in : bool, default False
@@ -60,8 +55,6 @@ class ImageSet(Evaluated):
     ('a', 'b')
     """
 
-    _no_validation = "set some training rows aside (with_validation)."
-
     name: str
     title: str
     doc: str
@@ -69,31 +62,23 @@ class ImageSet(Evaluated):
     y_train: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
-    x_val: np.ndarray | None = None
-    y_val: np.ndarray | None = None
     class_names: tuple[str, ...]
     mean: tuple[float, ...] | None = None
     sd: tuple[float, ...] | None = None
-    groups: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     stands_in: bool = False
     task: Task = "classification"
     positive: int = 1
 
     def __post_init__(self) -> None:
-        if self.x_val is None and self.y_val is None:
-            object.__setattr__(self, "x_val", np.empty((0, *np.shape(self.x_test)[1:]), np.uint8))
-            object.__setattr__(self, "y_val", np.empty(0, np.int64))
         if not 2 <= self.classes <= _MOST_CLASSES:
             raise BnnvizError(
                 f"The data set {self.name} has {self.classes} classes: give 2 to {_MOST_CLASSES}.", "data"
             )
-        for part in PARTS:
+        for part in ("train", "test"):
             x, y = self._checked(part)
             object.__setattr__(self, f"x_{part}", x)
             object.__setattr__(self, f"y_{part}", y)
-        if self.groups is not None and np.shape(self.groups) != self.y_train.shape:
-            raise BnnvizError(f"The groups of {self.name} are not one for each training row: give as many.", "data")
         self._set_scale()
 
     def _checked(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +122,7 @@ class ImageSet(Evaluated):
 
         Parameters
         ----------
-        part : {"train", "val", "test"}
+        part : {"train", "test"}
 
         Returns
         -------
@@ -181,44 +166,7 @@ class ImageSet(Evaluated):
         x : array_like of uint8, shape (rows, channels, height, width)
         y : array_like of int, shape (rows,)
         """
-        return replace(self, x_train=x, y_train=y, groups=None)
-
-    def with_validation(self, rows: int, seed: int = 0) -> ImageSet:
-        """Return the same set with some of the training rows as its validation rows.
-
-        Parameters
-        ----------
-        rows : int
-            Number of rows, with equal shares of the classes if possible. Groups stay whole, so that the number may
-            differ slightly, and at least one group of each class stays for training.
-        seed : int, default 0
-            Seed of the generator that draws them.
-
-        Raises
-        ------
-        BnnvizError
-            If that leaves no rows for one of the two.
-        """
-        rows = _count("rows", rows)
-        if not 0 < rows < len(self.y_train):
-            raise BnnvizError(
-                f"The data set {self.name} has {len(self.y_train)} training rows, of which {rows} cannot be set aside:"
-                " give a number between.",
-                "data",
-            )
-        rng = np.random.default_rng([seed, PARTS.index("val")])
-        if self.groups is None:
-            held = _balanced(self.y_train, rows, rng)
-        else:
-            held = _balanced_groups(self.y_train, self.groups, rows, rng)
-        if not len(held):
-            raise BnnvizError(f"{rows} validation rows of {self.name} are less than one group: set more aside.", "data")
-        kept = np.setdiff1d(np.arange(len(self.y_train)), held)
-        return replace(
-            self._training_rows(kept),
-            x_val=self.x_train[held],
-            y_val=self.y_train[held],
-        )
+        return replace(self, x_train=x, y_train=y)
 
     def chosen(self, train: int | None = None, test: int | None = None, seed: int = 0) -> ImageSet:
         """Return the same set with fewer rows.
@@ -238,17 +186,14 @@ class ImageSet(Evaluated):
         """
         found = self
         if train is not None:
-            found = found._training_rows(balanced_rows(self.y_train, _count("train", train), "train", seed))
+            rows = balanced_rows(self.y_train, _count("train", train), "train", seed)
+            found = replace(found, x_train=self.x_train[rows], y_train=self.y_train[rows])
         if test is not None:
             if _count("test", test) == 0:
                 raise BnnvizError(f"Keep at least one test row of {self.name}, not 0.", "test")
             rows = balanced_rows(self.y_test, test, "test", seed)
             found = replace(found, x_test=self.x_test[rows], y_test=self.y_test[rows])
         return found
-
-    def _training_rows(self, rows: np.ndarray) -> ImageSet:
-        groups = None if self.groups is None else self.groups[rows]
-        return replace(self, x_train=self.x_train[rows], y_train=self.y_train[rows], groups=groups)
 
     def rotated(self, degrees: float | np.ndarray) -> ImageSet:
         """Return the same set with its test images turned about their centre.
@@ -292,8 +237,14 @@ def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float,
 
 
 def balanced_rows(y: np.ndarray, rows: int, part: Part, seed: int = 0) -> np.ndarray:
-    """Draw a number of rows of a part; classes with enough rows have equal shares."""
-    return _balanced(y, rows, np.random.default_rng([seed, PARTS.index(part)]))
+    """Draw row numbers of a part, sorted; classes with enough rows have equal shares."""
+    rng = np.random.default_rng([seed, PARTS.index(part)])
+    labels, counts = np.unique(y, return_counts=True)
+    drawn = [
+        rng.permutation(np.flatnonzero(y == label))[:share]
+        for label, share in zip(labels, _shares(counts, rows), strict=True)
+    ]
+    return np.sort(np.concatenate(drawn)) if drawn else np.empty(0, np.int64)
 
 
 def _count(field: str, rows: int) -> int:
@@ -316,29 +267,3 @@ def _shares(counts: np.ndarray, rows: int) -> np.ndarray:
         shares[open_classes] += taken
         left -= int(taken.sum())
     return shares
-
-
-def _balanced(y: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw row numbers, sorted, with equal shares of each class."""
-    labels, counts = np.unique(y, return_counts=True)
-    drawn = [
-        rng.permutation(np.flatnonzero(y == label))[:share]
-        for label, share in zip(labels, _shares(counts, rows), strict=True)
-    ]
-    return np.sort(np.concatenate(drawn)) if drawn else np.empty(0, np.int64)
-
-
-def _balanced_groups(y: np.ndarray, groups: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw whole groups until each class is as near its share as they allow; return their row numbers."""
-    labels, counts = np.unique(y, return_counts=True)
-    held: list[np.ndarray] = []
-    for label, share in zip(labels, _shares(counts, rows), strict=True):
-        of_class = np.flatnonzero(y == label)
-        taken = 0
-        for group in rng.permutation(np.unique(groups[of_class]))[:-1]:
-            members = of_class[groups[of_class] == group]
-            if taken + len(members) / 2 > share:
-                break
-            held.append(members)
-            taken += len(members)
-    return np.sort(np.concatenate(held)) if held else np.empty(0, np.int64)

@@ -104,19 +104,7 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
     return UserTable.unpack(attachment).load(split)
 
 
-def fetch(name: str) -> Path:
-    """Download missing files of a data set, and return the path of the first file; see `fetch_all`.
-
-    Examples
-    --------
-    >>> from bnnviz import data
-    >>> data.fetch("boston").exists()  # it comes with bnnviz
-    True
-    """
-    return fetch_all(name)[0]
-
-
-def fetch_all(name: str) -> list[Path]:
+def fetch(name: str) -> list[Path]:
     """Make sure that the files of a data set are on this machine, and give the places of all of them.
 
     Returns
@@ -132,10 +120,16 @@ def fetch_all(name: str) -> list[Path]:
     Examples
     --------
     >>> from bnnviz import data
-    >>> all(path.exists() for path in data.fetch_all("boston"))
+    >>> all(path.exists() for path in data.fetch("boston"))
     True
     """
-    return [files.fetch(file) for file in _sources(name)]
+    sources = _entry(name).sources()
+    if not sources:
+        raise BnnvizError(
+            f"The data set {name} is generated and has no file: load it, nothing needs fetching.",
+            field="data",
+        )
+    return [files.fetch(file) for file in sources]
 
 
 def is_here(name: str) -> bool:
@@ -200,39 +194,12 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
     return found, found.read()
 
 
-def path(name: str) -> Path:
-    """Return the path of a data set's checked file without downloading it.
-
-    Raises
-    ------
-    BnnvizError
-        If the set is generated and has no file, or the file is not on this machine.
-
-    Examples
-    --------
-    >>> from bnnviz import data
-    >>> data.path("boston").exists()
-    True
-    """
-    return files.locate(_sources(name)[0])
-
-
 def _entry(name: str) -> DataEntry:
     if not isinstance(name, str) or name not in _entries:
         file = isinstance(name, str) and Path(name).suffix
         remedy = "read a file by bnnviz.data.read_table(path, target_column), or " if file else ""
         raise BnnvizError(f"There is no data set {name!r}: {remedy}choose one of {', '.join(_entries)}.", field="data")
     return _entries[name]
-
-
-def _sources(name: str) -> tuple[files.DataFile, ...]:
-    sources = _entry(name).sources()
-    if not sources:
-        raise BnnvizError(
-            f"The data set {name} is generated and has no file: load it, nothing needs fetching.",
-            field="data",
-        )
-    return sources
 
 
 _modules = [import_module(module.name) for module in pkgutil.iter_modules(sets.__path__, f"{sets.__name__}.")]

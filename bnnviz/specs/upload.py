@@ -10,10 +10,9 @@ from typing import Any
 from bnnviz.data import UserTable, read_table
 from bnnviz.data.splits import split_rows
 from bnnviz.data.tables.columns import Column as ColumnOverview
-from bnnviz.data.tables.new_rows import encoded_row
+from bnnviz.data.tables.new_rows import RowField, fields_of, read_texts
 from bnnviz.data.tables.questions import Answer, TableQuestion
 from bnnviz.data.tables.read_table import TableOverview, overview
-from bnnviz.data.tables.row_fields import RowField, fields_of, read_texts
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 
@@ -26,7 +25,6 @@ __all__ = [
     "TableQuestion",
     "UserTable",
     "attach",
-    "encoded_row",
     "fields_of",
     "overview",
     "read_texts",

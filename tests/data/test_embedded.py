@@ -36,7 +36,7 @@ def test_small_tables_are_here_and_whole(name: str) -> None:
     assert data.remark(name) == ""
     loaded = data.load(name)
     assert sum(len(getattr(loaded, f"x_{part}")) for part in ("train", "val", "test")) == data.describe(name)["rows"]
-    assert all(place.is_relative_to(files.EMBEDDED) for place in data.fetch_all(name))
+    assert all(place.is_relative_to(files.EMBEDDED) for place in data.fetch(name))
 
 
 @pytest.mark.parametrize("name", PARTS)

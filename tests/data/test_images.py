@@ -56,8 +56,6 @@ def test_images_are_kept_as_bytes_and_scaled_by_channel():
     raw = images.x_train / 255.0
     np.testing.assert_allclose(x[:, 0], (raw[:, 0] - 0.2) / 0.5, atol=1e-6)
     np.testing.assert_allclose(x[:, 1], (raw[:, 1] - 0.5) / 0.25, atol=1e-6)
-    x, y = images.scaled("val")
-    assert (x.shape, y.shape) == ((0, 2, 5, 6), (0,))
 
 
 def test_the_scale_is_that_of_the_training_rows_unless_told():
@@ -91,26 +89,6 @@ def test_chosen_rows_have_equal_shares_and_are_the_same_each_time():
     assert len(images.chosen(train=0).y_train) == 0
 
 
-def test_validation_rows_come_from_the_training_rows_and_share_no_group():
-    images = made(rows=120, groups=np.arange(120) // 4 // 5 * 10 + np.arange(120) % 4)
-    held = images.with_validation(24)
-    assert len(held.y_train) + len(held.y_val) == 120
-    assert np.bincount(held.y_val).min() >= 5
-    whole = {tuple(image.ravel()) for image in images.x_train}
-    assert {tuple(image.ravel()) for image in [*held.x_train, *held.x_val]} == whole
-    groups = {tuple(image.ravel()): group for image, group in zip(images.x_train, images.groups, strict=True)}
-    of_val = {groups[tuple(image.ravel())] for image in held.x_val}
-    assert not of_val & set(held.groups.tolist())
-    judged = held.for_validation()
-    assert np.array_equal(judged.x_test, held.x_val)
-    assert not len(judged.x_val)
-    assert len(made().with_validation(8).y_val) == 8
-    with pytest.raises(BnnvizError, match="no validation rows"):
-        made().for_validation()
-    with pytest.raises(BnnvizError, match="cannot be set aside"):
-        made().with_validation(40)
-
-
 def test_rotation_is_counter_clockwise_and_black_outside():
     corner = np.zeros((2, 1, 9, 9), np.uint8)
     corner[:, 0, 1, 4] = 200  # above the centre
@@ -142,7 +120,6 @@ def test_rotation_is_counter_clockwise_and_black_outside():
         ({"class_names": ("one",)}, "has 1 classes"),
         ({"mean": (0.1,), "sd": (0.2,)}, "has 2 channels"),
         ({"mean": (0.1, 0.1), "sd": (0.2, 0.0)}, "positive sd"),
-        ({"groups": np.zeros(3, int)}, "one for each training row"),
     ],
 )
 def test_images_that_are_none_are_refused(wrong, says):
@@ -324,13 +301,12 @@ def test_svhn_is_read_and_its_ten_is_a_zero(folder):
 
 
 @pytest.mark.parametrize("kind", ["ppm", "png"])
-def test_traffic_signs_are_read_with_their_tracks(kind, folder):
+def test_traffic_signs_are_read(kind, folder):
     images, members = signs(kind)
     loaded = put(folder, "gtsrb", 0, [zipped(held) for held in members]).load(0)
     assert np.array_equal(loaded.x_train, images[:3])
     assert np.array_equal(loaded.x_test, images[3:])
     assert (loaded.y_train.tolist(), loaded.y_test.tolist()) == ([0, 0, 7], [42, 3])
-    assert len(set(loaded.groups.tolist())) == 3
     assert loaded.classes == 43
 
 

@@ -57,27 +57,6 @@ def test_a_first_column_that_says_more_stays():
     assert read(as_csv(unnamed, index=False)).x_names == ("c1", "b")
 
 
-@pytest.mark.parametrize("sentinel", [-999, -9999, 99999, 999])
-def test_a_number_that_looks_like_no_value_is_asked_for(sentinel):
-    table = frame()
-    table.loc[[3, 7], "b"] = sentinel
-    text = as_csv(table, index=False)
-    with pytest.raises(BnnvizError) as caught:
-        read(text)
-    assert str(sentinel) in caught.value.sentence and "line 5" in caught.value.sentence
-    filled = read(text, missing=[str(sentinel)])
-    assert filled.x_names == ("a", "b", "b is missing") and np.flatnonzero(filled.x[:, 2]).tolist() == [3, 7]
-    kept = read(text, missing=[])
-    assert (len(kept.x), kept.x[3, 1]) == (40, sentinel)
-
-
-def test_numbers_among_others_are_no_gaps():
-    table = frame()
-    table["b"] = np.linspace(0, 2000, 40).round()
-    table.loc[5, "b"] = 999
-    assert len(read(as_csv(table, index=False)).x) == 40
-
-
 def test_a_first_row_with_a_gap_or_a_text_is_a_row():
     body = PLAIN.partition("\n")[2]
     assert read("?" + body[1:], "c3").x[0].tolist() == [6.0, 974.0, 1.0]

@@ -47,8 +47,6 @@ def test_a_bad_table_is_refused(make, tmp_path):
 def test_a_plain_table_is_read_as_it_is():
     table = read(GOOD)
     assert (table.task, table.target, table.x_names) == ("regression", "y", ("a", "b"))
-    (note,) = table.notes
-    assert note.startswith("The column a counts the rows, 0 to 29")
     np.testing.assert_array_equal(table.x[:3], [[0, 0], [1, 1], [2, 4]])
     np.testing.assert_allclose(table.y[:3], [0.1, 0.35, 0.6])
     facts = table.facts()

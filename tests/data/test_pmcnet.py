@@ -33,7 +33,6 @@ def test_the_splits_have_the_papers_sizes(name):
     if counts is not None:
         assert np.bincount(loaded.y_test.astype(int)).tolist() == counts
     assert loaded.remarks() == []
-    assert data.fetch(name) == data.path(name)
 
 
 def test_the_parts_of_wine_are_the_whole_table_once():

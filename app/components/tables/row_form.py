@@ -11,9 +11,9 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from bnnviz.errors import BnnvizError
+from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
-from bnnviz.specs.upload import RowField, UserTable, encoded_row, fields_of, read_texts
+from bnnviz.specs.upload import UserTable, fields_of, read_texts
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.tables.answer import answer_html
@@ -44,7 +44,7 @@ class RowQuestion(PageComponent):
         self._spec, self._on_row = spec, on_row
         self._attachment: bytes | None = None  # that the form is of: of one file other columns may be inputs
         self._table: UserTable | None = None
-        self._fields: list[RowField] = []
+        self._values: dict[str, str] = {}
         self._row: np.ndarray | None = None
         self._form: RowForm | None = None
         self._answer: Text | None = None
@@ -97,9 +97,10 @@ class RowQuestion(PageComponent):
         if spec.attachment is None:
             self._say("<p>This run is on no table of yours: open one under Your data.</p>")
         elif spec.attachment != self._attachment:
-            self._table, self._fields = await asyncio.to_thread(_read, spec.attachment)
+            self._table, found = await asyncio.to_thread(_read, spec.attachment)
             self._attachment, self._row = spec.attachment, None
-            fields = [field._asdict() | {"levels": list(field.levels)} for field in self._fields]
+            self._values = {field.name: field.value for field in found}
+            fields = [field._asdict() | {"levels": list(field.levels)} for field in found]
             self._form.param.update(fields=fields, errors={})
             self._ask({})
         elif self._row is not None:
@@ -112,15 +113,9 @@ class RowQuestion(PageComponent):
 
     def _ask(self, texts: dict[str, Any]) -> None:
         """Request the prediction of the row in the form, or show its errors."""
-        cells, wrong = read_texts(self._fields, texts, self._table.decimal)
-        if not wrong:
-            try:
-                self._row = encoded_row(cells, self._table)
-            except BnnvizError as error:
-                wrong = {error.field: error.message.text}
+        self._row, wrong = read_texts(self._values | texts, self._table)
         set_changed(self._form, errors=wrong)
         if wrong:
-            self._row = None
             self._say(_WRONG)
         else:
             self._on_row(self._row.tolist())
@@ -129,7 +124,7 @@ class RowQuestion(PageComponent):
         set_changed(self._answer, object=text)
 
 
-def _read(attachment: bytes) -> tuple[UserTable, list[RowField]]:
+def _read(attachment: bytes) -> tuple[UserTable, list[upload.RowField]]:
     """Return the table that a spec carries, and its fields."""
     table = UserTable.unpack(attachment)
     return table, fields_of(table)

@@ -26,7 +26,6 @@ _STYLES = styles(__file__)
 _ASK = "detected"
 _TASKS = {_ASK: _ASK, "regression": "regression", "classification": "classification"}
 _DECIMALS = {_ASK: _ASK, "points": ".", "commas": ","}
-_NO_NUMBER = "none"  # the value of --missing if no number marks missing values
 _EMPTY = "That file is empty; choose one with a line of names and lines of numbers under it."
 _FIELD = {"size": "small", "margin": (10, 10, 2, 0)}
 _INSIDE = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [_STYLES["inside"]]}
@@ -149,7 +148,7 @@ class YourData:
             self._target.value,
             None if self._task.value == _ASK else self._task.value,
             None if self._decimal.value == _ASK else self._decimal.value,
-            tuple(text for text in missing if text != _NO_NUMBER) if missing else None,
+            tuple(missing) if missing else None,
             tuple(name for name in self._left if name != self._target.value),
         )
 
@@ -204,7 +203,7 @@ class YourData:
             if answer.option == "leave_out":
                 self._left = (*self._left, *answer.values)
             elif answer.option == "missing":
-                self._missing.value = "; ".join([*self._said_missing(), *(answer.values or (_NO_NUMBER,))])
+                self._missing.value = "; ".join([*self._said_missing(), *answer.values])
             elif answer.option == "task":
                 self._task.value = answer.values[0]
             else:

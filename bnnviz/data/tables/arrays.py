@@ -18,20 +18,17 @@ def numbers(what: str, given: Any) -> np.ndarray:
         given = given.toarray()
     if hasattr(given, "to_numpy") and hasattr(given, "iloc"):
         return _of_pandas(what, given)
-    _refuse_hidden(what, given)
+    if isinstance(given, np.ma.MaskedArray) and np.ma.getmaskarray(given).any():
+        raise BnnvizError(f"The {what} hide values behind a mask; fill them in, or leave those rows out.", "data")
     try:
         found = np.asarray(given)
     except Exception as error:  # whatever the library raises that holds them
         raise BnnvizError(f"The {what} are not all numbers in one shape ({error}); {_HINT}.", "data") from error
     if found.dtype.kind == "O" and not found.ndim:
         raise BnnvizError(
-            f"The {what} are {_called(given)}, not rows of numbers; give an array, a frame or a tensor.", "data"
+            f"The {what} are a {type(given).__name__}, not rows of numbers; give an array, a frame or a tensor.", "data"
         )
     return _native(what, found)
-
-
-def _called(given: Any) -> str:
-    return "None" if given is None else f"a {type(given).__name__}"
 
 
 def check_order(inputs: Any, observations: Any) -> None:
@@ -44,14 +41,6 @@ def check_order(inputs: Any, observations: Any) -> None:
             "The inputs and the observations have the same labels in different orders; put one into the order of the"
             " other (y.loc[x.index]), or give them without labels (to_numpy()).",
             "data",
-        )
-
-
-def _refuse_hidden(what: str, given: Any) -> None:
-    hidden = int(np.ma.getmaskarray(given).sum()) if isinstance(given, np.ma.MaskedArray) else 0
-    if hidden:
-        raise BnnvizError(
-            f"The {what} hide {hidden:,} values behind a mask; fill them in, or leave those rows out.", "data"
         )
 
 

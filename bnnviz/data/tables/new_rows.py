@@ -10,9 +10,9 @@ import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.tables import reading, source
-from bnnviz.data.tables.columns import CATEGORY, DATE, Column, Context, days, days_in_texts, describe, listed, texts_of
+from bnnviz.data.tables.columns import CATEGORY, DATE, LARGEST, Column, days, days_in, describe, listed, texts_of
 from bnnviz.data.tables.encoder import framed
-from bnnviz.data.tables.numerals import Decimal, Readings, chosen, is_number, without_percent
+from bnnviz.data.tables.numerals import Decimal, read_numbers
 from bnnviz.data.tables.reading import Content
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
@@ -63,33 +63,32 @@ def read_rows(
     """
     if not isinstance(given, bytes | str) and hasattr(given, "__array__") and not source.is_frame(given):
         given = _framed(np.asarray(given), table)
-    missing = table.missing if missing is None else missing
     texts = [key for key, kind in table.kinds.items() if kind == CATEGORY]
     texts += [table.target] if table.class_names else []
-    name = name or ("the new rows" if isinstance(given, bytes) else None)
     found = reading.read(
-        *(given, name),
+        given,
+        name or ("the new rows" if isinstance(given, bytes) else None),
         target=table.target,
         decimal=decimal,
-        missing=missing,
+        missing=table.missing if missing is None else missing,
         otherwise=table.decimal,
         texts=texts,
-        verbatim=() if source.is_frame(given) else keep,
+        verbatim=keep,
         fewest=1,
     )
-    _check_names(list(found.frame), table, found.name)
+    _check_lacking(list(found.frame), table.kinds, found.name)
     frame, row_notes = _typed(found, table.kinds)
     notes = table.encoder.notes(frame)
     row_notes = np.array([note or other for note, other in zip(row_notes, notes, strict=True)], dtype=object)
-    observed = _observed(found.frame[table.target], found.context, table) if table.target in found.frame else None
+    observed = _observed(found, table) if table.target in found.frame else None
     kept = {key: list(map(str, found.frame[key])) for key in keep}
     return NewRows(table.encoder.transform(frame), row_notes, observed, _summary(row_notes), kept)
 
 
 def frame_columns(given: Any) -> list[Column]:
     """Return the columns of a frame as inputs; those that are constant or number the rows are left out."""
-    found = reading.read(given, "the frame", missing=())
-    columns = [describe(found.frame[key], found.context) for key in found.frame]
+    found = reading.read(given, "the frame")
+    columns = [describe(key, found) for key in found.frame]
     if wrong := next((column.error for column in columns if column.error is not None), None):
         raise wrong
     return [column for column in columns if not column.is_passed_over]
@@ -99,7 +98,7 @@ def matched(given: Any, kinds: Mapping[str, str]) -> pd.DataFrame:
     """Return the columns of a frame in the kinds that they had in training."""
     if not source.is_frame(given):
         raise BnnvizError(f"Give a DataFrame with the columns of the training rows ({listed(list(kinds))}).", "X")
-    found = reading.read(given, "the frame", missing=())
+    found = reading.read(given, "the frame")
     _check_lacking(list(found.frame), kinds, found.name)
     return _typed(found, kinds)[0]
 
@@ -107,22 +106,7 @@ def matched(given: Any, kinds: Mapping[str, str]) -> pd.DataFrame:
 def _typed(found: Content, kinds: Mapping[str, str]) -> tuple[pd.DataFrame, np.ndarray]:
     """Return columns in the kinds that they had in training, and notes on cells that do not fit."""
     row_notes = np.full(len(found.frame), "", dtype=object)
-    return framed(
-        {key: _column(found.frame[key], kind, found.context, row_notes) for key, kind in kinds.items()}
-    ), row_notes
-
-
-def encoded_row(cells: Mapping[str, float | str], table: UserTable) -> np.ndarray:
-    """Return one row (inputs,) in the columns that the network has."""
-    for key, levels in table.encoder.levels.items():
-        value = cells.get(key)
-        if not levels and (not isinstance(value, int | float) or not np.isfinite(value)):
-            raise BnnvizError(f"{key} is a number, not {value!r}; type one.", key)
-        if levels and value not in levels:
-            raise BnnvizError(f"{key} is one of {listed(levels)}, not {value!r}; choose one.", key)
-    kinds = {key: object if kind == CATEGORY else float for key, kind in table.kinds.items()}
-    frame = framed({key: np.array([cells[key]], dtype=dtype) for key, dtype in kinds.items()})
-    return table.encoder.transform(frame)[0]
+    return framed({key: _column(key, kind, found, row_notes) for key, kind in kinds.items()}), row_notes
 
 
 def _framed(x: np.ndarray, table: UserTable) -> pd.DataFrame:
@@ -145,81 +129,48 @@ def _check_lacking(names: list[str], kinds: Mapping[str, str], name: str) -> Non
         raise BnnvizError(f"{name} lacks columns that the network was trained on ({listed(lacking)}){hint}", "x")
 
 
-def _check_names(names: list[str], table: UserTable, name: str) -> None:
-    """Refuse a file that lacks a column, or whose columns have moved."""
-    _check_lacking(names, table.kinds, name)
-    made_up = all(key == f"c{i + 1}" for i, key in enumerate(names))
-    places = [int(key[1:]) for key in (*table.kinds, table.target) if key[1:].isdigit()]
-    if made_up and places and max(places) > len(names) and table.target != f"c{max(places)}":
-        raise BnnvizError(
-            f"{name} has no line of names and {len(names)} columns, so their places have moved; keep an empty column"
-            f" for {table.target}, or give both files names.",
-            "x",
-        )
-
-
-def _column(cells: pd.Series, kind: str, context: Context, row_notes: np.ndarray) -> np.ndarray:
+def _column(key: str, kind: str, found: Content, row_notes: np.ndarray) -> np.ndarray:
     """Return a column in the kind that it had in training; cells that do not fit are missing, with a note."""
-    key = str(cells.name)
+    cells = found.frame[key]
     if kind == CATEGORY:
         return texts_of(cells)
-    if kind == DATE:
-        return _days(cells, context)
-    if cells.dtype.kind in "biuf" and str(cells.dtype) != "category":
+    if cells.dtype.kind == "M":
+        return days(cells)
+    if kind != DATE and cells.dtype.kind in "biuf" and str(cells.dtype) != "category":
         values = cells.to_numpy(dtype=float, na_value=np.nan)
-    else:
-        values = _numbers(key, texts_of(cells), context, row_notes)
-    given = [float(text) for text in context.missing or () if is_number(text)]
-    return np.where(np.isfinite(values) & ~np.isin(values, given), values, np.nan)
-
-
-def _numbers(key: str, texts: np.ndarray, context: Context, row_notes: np.ndarray) -> np.ndarray:
-    present = np.array([text is not None for text in texts], bool)
+        return np.where(np.isfinite(values), values, np.nan)
+    pandas = optional.require("pandas", "Reading a table needs")
+    texts = pandas.Series(texts_of(cells), dtype=object)
+    present = texts.dropna()
     values = np.full(len(texts), np.nan)
-    if not present.any():
+    if present.empty:
         return values
-    bare = without_percent(texts[present])
-    reading_of = Readings.of(bare)
-    row = int(np.flatnonzero(present)[reading_of.differing.argmax()]) if reading_of.is_open else 0
-    found = chosen(key, reading_of, context.decimal, context.place(row))
-    strange = np.isnan(found)
-    if strange.all():
+    read = days_in(present, key) if kind == DATE else read_numbers(key, present, found.decimal).to_numpy()
+    if read is None or np.isnan(read).all():
+        what = "dates, written as in training" if kind == DATE else "numbers"
         raise BnnvizError(
-            f"The column {key} of {context.name} holds texts such as {bare[0]!r}, and the network was trained on its"
-            " numbers; make it numbers.",
+            f"The column {key} of {found.name} holds texts such as {present.iloc[0]!r:.40}, and the network was trained"
+            f" on its {what}; give these.",
             "x",
         )
-    values[present] = np.where(strange, np.nan, found)
-    for row in np.flatnonzero(present)[strange]:
+    values[present.index] = np.where(np.isfinite(read), read, np.nan)
+    for row in present.index[np.isnan(read)]:
         row_notes[row] = f"{key} is {texts[row]!r:.40}, which is not a number; taken as missing"
     return values
 
 
-def _days(cells: pd.Series, context: Context) -> np.ndarray:
-    if str(cells.dtype).startswith("datetime"):
-        return days(cells)
-    found = days_in_texts(texts_of(cells), str(cells.name), context.name)
-    if found is None:
-        pandas = optional.require("pandas", "Reading a table needs")
-        found = days(pandas.to_datetime(pandas.Series(texts_of(cells)), format="%Y%m%d", errors="coerce"))
-        if cells.notna().any() and np.isnan(found).all():
-            raise BnnvizError(
-                f"The column {cells.name} of {context.name} holds no dates; write them as in training.", "x"
-            )
-    return found
-
-
-def _observed(cells: pd.Series, context: Context, table: UserTable) -> np.ndarray | None:
+def _observed(found: Content, table: UserTable) -> np.ndarray | None:
     """Return the target's numbers or class numbers; None if none is known."""
-    if not table.class_names:
+    if table.class_names:
+        places = {word: float(i) for i, word in enumerate(table.class_names)}
+        texts = texts_of(found.frame[table.target])
+        values = np.array([places.get(_class_word(text, places), np.nan) for text in texts])
+    else:
         try:
-            found = _column(cells, "number", context, np.full(len(cells), "", dtype=object))
+            values = _column(table.target, "number", found, np.full(len(found.frame), "", dtype=object))
         except BnnvizError:
             return None
-    else:
-        places = {word: float(i) for i, word in enumerate(table.class_names)}
-        found = np.array([places.get(_class_word(text, places), np.nan) for text in texts_of(cells)])
-    return found if np.isfinite(found).any() else None
+    return values if np.isfinite(values).any() else None
 
 
 def _class_word(text: str | None, places: Mapping[str, float]) -> str | None:
@@ -239,3 +190,48 @@ def _summary(row_notes: np.ndarray) -> list[str]:
     return [
         f"{rows} missing or unknown values; the column notes names them (row {noted[0] + 1}: {row_notes[noted[0]]})."
     ]
+
+
+# --- a row of a form
+
+
+class RowField(NamedTuple):
+    """One input of a table in a form: a number, or one of its levels."""
+
+    name: str
+    value: str
+    levels: tuple[str, ...]
+    hint: str
+
+
+def fields_of(table: UserTable) -> list[RowField]:
+    """Return the fields of a table, in the order of its columns."""
+    fields = []
+    for key, levels in table.encoder.levels.items():
+        values = table.frame[key].dropna()
+        unit = " days since 1970" if table.kinds[key] == DATE else ""
+        value = str(values.mode().iloc[0]) if levels else f"{values.median():.6g}"
+        hint = f"{len(levels)} levels" if levels else f"{values.min():.6g} to {values.max():.6g}{unit}"
+        fields.append(RowField(key, value, levels, hint))
+    return fields
+
+
+def read_texts(texts: Mapping[str, str], table: UserTable) -> tuple[np.ndarray | None, dict[str, str]]:
+    """Return the encoded row of a form's texts, and an error message for each invalid field."""
+    pandas = optional.require("pandas", "Reading a table needs")
+    cells, wrong = {}, {}
+    for key, levels in table.encoder.levels.items():
+        text = str(texts.get(key, "")).strip()
+        if levels:
+            cells[key] = np.array([text], dtype=object)
+            if text not in levels:
+                wrong[key] = "No training row has this value; choose another one."
+            continue
+        try:
+            cells[key] = read_numbers(key, pandas.Series([text], dtype=object), table.decimal).to_numpy()
+        except BnnvizError as error:
+            wrong[key] = error.message.text
+        else:
+            if not np.abs(cells[key][0]) <= LARGEST:
+                wrong[key] = f"{text[:20]!r} is not a number; enter one such as 1.5."
+    return (None if wrong else table.encoder.transform(framed(cells))[0]), wrong

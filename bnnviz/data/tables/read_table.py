@@ -24,8 +24,7 @@ from bnnviz.data.tables.columns import (
     listed,
 )
 from bnnviz.data.tables.encoder import framed
-from bnnviz.data.tables.layout import MOST_COLUMNS
-from bnnviz.data.tables.numerals import Decimal, is_number
+from bnnviz.data.tables.numerals import DECIMALS, Decimal, are_numbers
 from bnnviz.data.tables.questions import Answer, TableQuestion
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
@@ -54,8 +53,7 @@ def overview(
 ) -> TableOverview:
     r"""Describe the columns of a file, including invalid ones."""
     found = reading.read(given, name, decimal=decimal, missing=missing)
-    columns = [describe(found.frame[key], found.context, is_first=not i) for i, key in enumerate(found.frame)]
-    return TableOverview(found.name, len(found.frame), columns)
+    return TableOverview(found.name, len(found.frame), [describe(key, found) for key in found.frame])
 
 
 def read_table(
@@ -73,7 +71,7 @@ def read_table(
     Parameters
     ----------
     given : path, bytes, open file or frame
-        A UTF-8 text whose cells are separated by commas, semicolons, tabs, vertical bars or blanks, or a frame of
+        A UTF-8 text whose cells are separated by commas, semicolons, tabs or vertical bars, or a frame of
         pandas, polars or PyArrow, whose dtypes are kept and whose index is dropped. The first line names the columns;
         if it holds a number it is a row, and the columns are called c1, c2, ...
     target_column : str or None
@@ -87,8 +85,7 @@ def read_table(
         The decimal mark. By default it is detected, and a file in which ``1,952`` can be 1.952 or 1952 raises a
         question.
     missing : sequence of str or None, default None
-        Markers of missing values in addition to empty cells, ``?``, ``-`` and those of pandas. By default a number
-        such as -999, far from all others, raises a question; with an empty sequence all numbers are values.
+        Markers of missing values, such as ``-999``, in addition to empty cells, ``?``, ``-`` and those of pandas.
     leave_out : sequence of str, default ()
         Columns to exclude from the inputs.
 
@@ -112,7 +109,7 @@ def read_table(
     """
     if task is not None and task not in get_args(Task):
         raise BnnvizError(f"The task cannot be {task!r}; choose {' or '.join(get_args(Task))}.", "task")
-    if decimal is not None and decimal not in get_args(Decimal):
+    if decimal is not None and decimal not in DECIMALS:
         raise BnnvizError(f"The decimal mark cannot be {decimal!r}; choose a point or a comma.", "decimal")
     found = reading.read(given, name, target=target_column, decimal=decimal, missing=missing)
     names = list(found.frame)
@@ -121,17 +118,14 @@ def read_table(
     notes = list(found.notes)
     if left := [key for key in names if key not in used]:
         notes.append(f"Left out on request: {listed(left)}.")
-    columns = {
-        key: describe(found.frame[key], found.context, is_target=key == target, is_first=key == names[0])
-        for key in used
-    }
+    columns = {key: describe(key, found, is_target=key == target) for key in used}
     for column in columns.values():
         if column.error is not None:
             raise column.error
     goal = columns.pop(target)
     present = _known_rows(goal, found.name, notes)
     y, class_names, task = _target(goal, goal.values[present], task)
-    notes += goal.notes + _few_classes(target, y, class_names)
+    notes += _few_classes(target, y, class_names)
     inputs = _inputs(list(columns.values()), found.name, notes)
     table = UserTable(
         name=found.name,
@@ -143,7 +137,7 @@ def read_table(
         target=target,
         class_names=class_names,
         notes=tuple(notes),
-        decimal=found.context.decimal,
+        decimal=found.decimal,
         missing=None if missing is None else tuple(missing),
     )
     return _with_encoder_notes(table)
@@ -203,7 +197,7 @@ def _target(goal: Column, values: np.ndarray, task: Task | None) -> tuple[np.nda
     if goal.kind == DATE and task != "classification":
         raise BnnvizError(f"The target {key} holds dates; choose a column of numbers or classes.", "target_column")
     if is_text and task == "regression":
-        text = next(kind for kind in kinds if not is_number(kind))
+        text = kinds[~are_numbers(kinds)][0]
         raise TableQuestion(
             f"The target {key} holds texts such as {short_repr(text)}, but a regression needs numbers.",
             (_CLASSES,),
@@ -226,7 +220,7 @@ def _target(goal: Column, values: np.ndarray, task: Task | None) -> tuple[np.nda
 
 def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
     if is_text:
-        numbers = [kind for kind in kinds if is_number(kind)]
+        numbers = list(kinds[are_numbers(kinds)])
         if len(numbers) <= _AMBIGUOUS and not any(mark in number for number in numbers for mark in ".,eE"):
             return "classification"
         text = next(kind for kind in kinds if kind not in numbers)
@@ -258,7 +252,6 @@ def _inputs(columns: list[Column], name: str, notes: list[str]) -> list[Column]:
             notes.append(f"{what} are left out: {listed(left)}.")
     inputs = [column for column in columns if not column.is_passed_over]
     notes += [column.remark for column in columns if column.is_passed_over and column.kind not in (EMPTY, CONSTANT)]
-    notes += [note for column in inputs for note in column.notes]
     dates = [column.name for column in inputs if column.kind == DATE]
     if dates:
         notes.append(f"Dates are read as days: {listed(dates)}.")
@@ -270,11 +263,11 @@ def _inputs(columns: list[Column], name: str, notes: list[str]) -> list[Column]:
 def _with_encoder_notes(table: UserTable) -> UserTable:
     """Return the table with notes on categories and gaps."""
     encoder = table.encoder
-    if len(encoder.names) > MOST_COLUMNS:
+    if len(encoder.names) > reading.MOST_COLUMNS:
         widest = sorted(encoder.levels, key=lambda key: -len(encoder.levels[key]))[:5]
         raise BnnvizError(
             f"The texts of {table.name} make {len(encoder.names):,} columns, one for each level; at most"
-            f" {MOST_COLUMNS:,} can be used. Leave out {listed(widest)}.",
+            f" {reading.MOST_COLUMNS:,} can be used. Leave out {listed(widest)}.",
             "data",
         )
     gaps = table.frame.isna().any(axis=1).sum()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import os
 import re
 import unicodedata
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_BYTES = 1_000_000_000
-_CHUNK = 1 << 20
 _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
 _OTHERS = (b"PAR1", b"ARROW1", b"\x89HDF", b"\x93NUMPY", b"SQLite", b"%PDF", b"{\\rtf", b"\x80\x04", b"\x80\x05")
 _WITH_MARKS = {  # the longer ones first
@@ -41,17 +39,22 @@ def is_frame(source: Any) -> bool:
 
 def content(source: Any, name: str | None) -> tuple[bytes, str]:
     """Return the bytes of a file, or the given bytes, and its name."""
-    if not isinstance(source, str | os.PathLike):
-        found = source if isinstance(source, bytes) else _read_stream(source)
-        name = _clean(name or "your file")
-        _check_size(len(found), name)
-    elif isinstance(source, str) and "\n" in source:
+    if isinstance(source, str) and "\n" in source:
         raise _wrong("The text of a table was given instead of a path; give it as bytes, text.encode().")
+    is_path = isinstance(source, str | os.PathLike)
+    name = name or (Path(source).name if is_path else "")
+    name = "".join(letter for letter in Path(name).name if letter.isprintable())[:100] or "your file"
+    if is_path:
+        found = _read_file(Path(source), name)
     else:
-        path = Path(source)
-        name = _clean(name or path.name)
-        found = _read_file(path, name)
+        found = source if isinstance(source, bytes) else _read_stream(source)
+    _check_size(len(found), name)
     return found, name
+
+
+def _check_size(size: int, name: str) -> None:
+    if size > MOST_BYTES:
+        raise _wrong(f"The file {name} has more than {MOST_BYTES / 1e6:,.0f} MB: give fewer rows or columns.")
 
 
 def of_index(source: Any) -> list[str]:
@@ -94,37 +97,18 @@ def _read_stream(source: Any) -> bytes:
     return found.encode() if isinstance(found, str) else found
 
 
-def _clean(name: str) -> str:
-    return "".join(letter for letter in Path(name).name if letter.isprintable())[:100] or "your file"
-
-
-def _check_size(size: int, name: str) -> None:
-    if size > MOST_BYTES:
-        raise _wrong(
-            f"The file {name} has {size / 1e6:,.0f} MB; the limit is {MOST_BYTES / 1e6:.0f} MB:"
-            " give fewer rows or columns."
-        )
-
-
 def _read_file(path: Path, name: str) -> bytes:
-    pieces: list[bytes] = []
-    size = total = 0
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "it is a folder")
         with path.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            # A pipe has no size.
-            while max(size, total) <= MOST_BYTES and (piece := stream.read(_CHUNK)):
-                pieces.append(piece)
-                total += len(piece)
+            _check_size(os.fstat(stream.fileno()).st_size, name)
+            return stream.read(MOST_BYTES + 1)  # a device may have no end
     except FileNotFoundError as error:
         raise _wrong(f"There is no file {path}; give the path of a CSV file.") from error
+    except IsADirectoryError as error:
+        raise _wrong(f"{path} cannot be read (it is a folder); give the path of a CSV file.") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its name is not a path"
         raise _wrong(f"{short_repr(str(path))} cannot be read ({reason}); give the path of a CSV file.") from error
-    _check_size(max(size, total), name)
-    return b"".join(pieces)
 
 
 def decode(content: bytes, name: str) -> str:
