@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bnnviz import optional
 from bnnviz.engine.evaluation.named_draws import named_draws
-from bnnviz.engine.evaluation.parameter_table import ParameterTable, parameter_table
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class WithParameters:
@@ -39,27 +42,24 @@ class WithParameters:
             )
         return named
 
-    def parameter_summary(
-        self, var_names: Sequence[str] | None = None, quantiles: Sequence[float] = (0.025, 0.5, 0.975)
-    ) -> ParameterTable:
-        """Return mean, sd, quantiles, effective sample sizes, R-hat and Monte Carlo errors by name, as ArviZ's table.
+    def parameter_summary(self, var_names: Sequence[str] | None = None, **options: Any) -> pd.DataFrame:
+        """Return mean, sd, intervals, effective sample sizes, R-hat and Monte Carlo errors by name.
 
         Parameters
         ----------
         var_names : sequence of str, optional
             Names of the parameters, for a network those of its module too; all by default.
-        quantiles : sequence of float
-            Probabilities.
+        options
+            Further options of ``arviz_stats.summary``, such as ``ci_prob``.
 
         Returns
         -------
-        ParameterTable
-            ``print`` shows it; ``table["tau"]`` is a row, ``to_frame()`` returns a pandas frame.
+        pandas.DataFrame
 
         Raises
         ------
         BnnvizError
-            If there is no such name, there are no draws, the draws are weighted, or there are more than 5,000 rows.
+            If there is no such name, there are no draws, or the draws are weighted.
         """
         with self._lock:
             run = self._run
@@ -68,7 +68,13 @@ class WithParameters:
                     "The draws have weights, without which no mean of them is right: read summary() instead.", "sampler"
                 )
             draws, target = run.draws, run.target
-            values = named_draws(target, draws)
-        if not values:
-            values = {name: draws[..., k] for k, name in enumerate(target.names())}
-        return parameter_table(values, quantiles, var_names)
+            values = named_draws(target, draws) or {name: draws[..., k] for k, name in enumerate(target.names())}
+        if not draws.shape[1]:
+            raise BnnvizError("There are no draws to summarise; sample some first.", "draws")
+        unknown = [name for name in var_names or () if name not in values]
+        if unknown:
+            raise BnnvizError(f"There is no parameter {unknown[0]}; there are {', '.join(values)}.", "var_names")
+        arviz_base = optional.require("arviz_base", "A summary of parameters needs")
+        arviz_stats = optional.require("arviz_stats", "A summary of parameters needs")
+        tree = arviz_base.from_dict({"posterior": values})
+        return arviz_stats.summary(tree, var_names=var_names, **{"round_to": "none", **options})

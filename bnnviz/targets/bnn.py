@@ -21,7 +21,7 @@ from bnnviz import data as datasets
 from bnnviz.data.tables import arrays, source
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message, Remedy
-from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, raw_scales, validation, weight_scales
+from bnnviz.targets import likelihoods, mlp_gradients, modules, raw_scales, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learned")
@@ -42,11 +42,11 @@ class BNN(NetworkCurvature):
         Any module that maps inputs (rows, inputs) to outputs (rows, outputs), independently for each row. It is copied
         and set to evaluation mode; its parameters become views of one flat vector. Parameters with
         ``requires_grad=False`` are frozen: they keep their values.
-    data : tuple of arrays, DataLoader, Dataset, list, str, bnnviz.data.DataSet or bnnviz.data.UserTable
+    data : tuple of arrays, str, bnnviz.data.DataSet or bnnviz.data.UserTable
         Inputs (rows, ...) and observations (rows,), or (rows, columns) for several outputs: real numbers, counts, 0 or
-        1, or class numbers. They are used unchanged, also from a ``DataLoader``, a ``Dataset`` of PyTorch or a list of
-        pairs. Integer inputs stay integers if the module requires them, as an embedding does. Alternatively a data set
-        of `bnnviz.data`, its name, or a table from `bnnviz.data.read_table`; these are standardised.
+        1, or class numbers. They are used unchanged. Integer inputs stay integers if the module requires them, as an
+        embedding does. Alternatively a data set of `bnnviz.data`, its name, or a table from `bnnviz.data.read_table`;
+        these are standardised.
     likelihood : str, bnnviz.targets.Likelihood or callable
         ``gaussian`` (with a separate noise for each column), ``student_t``, ``log_normal``, ``heteroscedastic``
         (outputs are mean and log sd), ``poisson`` and ``negative_binomial`` (the output is the log mean),
@@ -250,15 +250,13 @@ class BNN(NetworkCurvature):
 
     def _read(self, data: Any) -> tuple[Any, Any]:
         if self.data_set is None:
-            found = loaders.pair(data)
-            found = data if found is None else found
-            if not isinstance(found, tuple | list) or len(found) != 2:
+            if not isinstance(data, tuple | list) or len(data) != 2:
                 raise BnnvizError(
-                    "data is a pair (inputs, observations), a DataLoader or Dataset of such, a data set of bnnviz.data,"
-                    " or a table of bnnviz.data.read_table.",
+                    "data is a pair (inputs, observations) of arrays with all rows, a data set of bnnviz.data, or a"
+                    " table of bnnviz.data.read_table.",
                     "data",
                 )
-            return found[0], found[1]
+            return data[0], data[1]
         return self._rows_of(self.data_set, "train")
 
     def _rows_of(self, data: DataSets, part: str) -> tuple[Any, Any]:

@@ -127,25 +127,16 @@ def gamma(given: dict[str, Tensor]) -> Tensor:
     return given["x"] - 2 * given["x"].log() + given["z"].square().sum((1, 2)) / 2
 
 
-def test_the_table_is_arvizs_summary() -> None:
+def test_parameters_are_summarised_by_name() -> None:
     named = {"x": bnnviz.positive(), "z": (2, 2)}
     run = bnnviz.sample(gamma, "nuts", parameters=named, draws=200, warmup=100, chains=4, seed=0)
-    table, tree = run.parameter_summary(), run.to_arviz()
-    theirs = arviz_stats.summary(tree, round_to="none")
-    assert table.names == ["x", "z[0, 0]", "z[0, 1]", "z[1, 0]", "z[1, 1]"] == list(theirs.index)
-    # ArviZ takes the tails of its own intervals; ours are those of Vehtari et al. (2021).
-    tail = arviz_stats.ess(run.parameters()["x"], method="tail", prob=(0.05, 0.95))
-    assert table["x"]["ess_tail"] == pytest.approx(float(tail))
-    for name in ("mean", "sd", "ess_bulk", "r_hat", "mcse_mean", "mcse_sd"):
-        np.testing.assert_allclose(table.columns[name], theirs[name].astype(float), rtol=1e-6, err_msg=name)
-    np.testing.assert_allclose(table["x"]["q2.5"], np.quantile(run.parameters()["x"], 0.025))
-    assert abs(table["x"]["mean"] - 3) < 4 * table["x"]["mcse_mean"]
-    assert run.parameter_summary(["x"], quantiles=(0.1,)).to_frame().shape == (1, 8)
-    assert "q97.5" in repr(table)
+    table = run.parameter_summary()
+    assert list(table.index) == ["x", "z[0, 0]", "z[0, 1]", "z[1, 0]", "z[1, 1]"]
+    assert abs(table["mean"]["x"] - 3) < 4 * table["mcse_mean"]["x"]
+    assert table["sd"]["x"] == pytest.approx(run.parameters()["x"].std(), rel=0.01)
+    assert list(run.parameter_summary(["x"]).index) == ["x"]
     with pytest.raises(BnnvizError, match="no parameter y"):
         run.parameter_summary(["y"])
-    with pytest.raises(BnnvizError, match="between 0 and 1"):
-        run.parameter_summary(quantiles=(2.0,))
 
 
 def test_a_full_disk_is_one_sentence(run: bnnviz.Run, tmp_path: Path) -> None:
