@@ -55,35 +55,6 @@
       document.addEventListener("bnnviz:paint", (event) => { if (event.detail === figure.name) { painted() } })
     }
   }
-  const hide = (hidden) => {
-    Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden})
-    document.dispatchEvent(new Event("visibilitychange"))
-  }
-  // Paint old data as often as new ones were painted: hot figures always, the others every fifth time.
-  const repaint = ([rate, hot]) => {
-    clearInterval(window.bnnvizRepainting)
-    if (rate === 0) { return }
-    const figures = [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === "Figure")
-    let turn = 0
-    window.bnnvizRepainting = setInterval(() => {
-      turn += 1
-      figures.forEach((figure, place) => {
-        if (!hot.includes(figure.name) && turn % 5 !== place % 5) { return }
-        const sources = new Set(figure.tags.flatMap((ink) => ink.tags.map((glyph) => glyph.source)))
-        for (const source of sources) { source?.properties?.data?.change.emit() }
-      })
-    }, 1000 / rate)
-  }
-  // Look after look, each of them for so long, from a moment on, whoever is connected.
-  const turns = ([looks, rate, hot, begin, each]) => {
-    const turn = (number) => {
-      const look = looks[number % looks.length]
-      hide(look !== "looked_at")
-      repaint([look === "only_painting" ? rate : 0, hot])
-      setTimeout(turn, begin + (number + 1) * each - Date.now(), number + 1)
-    }
-    setTimeout(turn, begin - Date.now(), 0)
-  }
   const read = () => JSON.stringify([Date.now(), window.bnnvizProbe])
   // Milliseconds from a click on this button to the paint of the first frame that was made after it.
   const untilPainted = async (button) => {
@@ -120,5 +91,5 @@
     const {left, top} = view.canvas_view.events_el.getBoundingClientRect()
     return [left + view.frame.x_scale.compute(x), top + view.frame.y_scale.compute(y)]
   }
-  return {figuresSeen, painted, frameCame, probe, hide, repaint, turns, read, untilPainted, untilMoved, place}
+  return {figuresSeen, painted, frameCame, probe, read, untilPainted, untilMoved, place}
 })()

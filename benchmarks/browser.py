@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,10 +90,6 @@ class LabTab:
         self.page.mouse.move(*self.page.evaluate(script("place", "at"), [x, end]), steps=5)
         self.page.mouse.up()
         return moving.evaluate("async (moving) => await moving.done") / 1000
-
-    def take_turns(self, looks: Sequence[str], rate: float, hot: list[str], begin: float, each_s: float) -> None:
-        """Look at the tab in turns, starting at a time in seconds since the epoch."""
-        self.page.evaluate(script("turns", "given"), [list(looks), rate, hot, 1000 * begin, 1000 * each_s])
 
     def probe(self, delay_s: float = 0.0) -> None:
         """Start the probe, in a browser slowed down by ``delay_s`` per frame."""

@@ -18,11 +18,9 @@ from typing import TextIO
 import psutil
 from distributed import Security
 
-from bnnviz.engine.cluster.backend import Backend
 from bnnviz.errors import BnnvizError
 
 HOST = "127.0.0.1"
-_CLUSTER_S = 30.0  # the workers start after the page answers
 _START_S = 60.0  # until the server answers
 _END_S = 10.0  # until a process ends by itself
 # `make serve` does not pass on the second one either: otherwise Python would cache no bytecode.
@@ -32,11 +30,11 @@ _NOT_PASSED_ON = {"BNNVIZ_SCHEDULER", "PYTHONDONTWRITEBYTECODE"}
 class Dashboard:
     """A dashboard in its own process."""
 
-    def __init__(self, process: psutil.Process, port: int, token: str, security: Security) -> None:
+    def __init__(self, process: psutil.Process, port: int, token: str) -> None:
         self.process, self.port = process, port
         self.url = f"http://{HOST}:{port}/app?token={token}"
         self.begun = time.time()
-        self._security, self._family = security, {process}
+        self._family = {process}
 
     def family(self) -> list[psutil.Process]:
         """Return the page's process and all running processes that it has started."""
@@ -53,29 +51,6 @@ class Dashboard:
         paths = {Path(entry.path) for entry in self.process.memory_maps(grouped=True)}
         return sorted(path.name for path in paths if "libtorch" in path.name or "torch" in path.parts)
 
-    def worker_at(self, address: str) -> psutil.Process:
-        """Return the worker process that listens at an address such as ``tls://127.0.0.1:1234``."""
-        port = int(address.rsplit(":", 1)[1])
-        return next(process for process in self.workers() if port in _listening(process))
-
-    @contextmanager
-    def cluster(self) -> Iterator[Backend]:
-        """Connect to the page's cluster as another client of its scheduler."""
-        until = time.monotonic() + _CLUSTER_S
-        while (backend := self._connect()) is None:
-            if time.monotonic() > until:
-                raise BnnvizError("The dashboard has started no workers here; unset BNNVIZ_SCHEDULER and try again.")
-            time.sleep(0.2)
-        with backend:
-            yield backend
-
-    def _connect(self) -> Backend | None:
-        """Return a client of the scheduler; None while the workers are starting."""
-        for port in sorted(_listening(self.process)):
-            with suppress(BnnvizError):  # another server may listen there
-                return Backend.connect(f"tls://{HOST}:{port}", security=self._security)
-        return None
-
 
 @contextmanager
 def dashboard() -> Iterator[Dashboard]:
@@ -89,7 +64,7 @@ def dashboard() -> Iterator[Dashboard]:
     environment |= tls_environment(security) | {"BNNVIZ_TOKEN": token}
     with tempfile.TemporaryFile("w+") as log:
         child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-        served = Dashboard(psutil.Process(child.pid), port, token, security)
+        served = Dashboard(psutil.Process(child.pid), port, token)
         try:
             _wait(child, served, log)
             yield served
@@ -161,8 +136,3 @@ def cpu_seconds(*processes: psutil.Process) -> float:
             used = process.cpu_times()
             total += used.user + used.system
     return total
-
-
-def _listening(process: psutil.Process) -> set[int]:
-    connections = process.net_connections("tcp")
-    return {connection.laddr.port for connection in connections if connection.status == psutil.CONN_LISTEN}

@@ -1,4 +1,4 @@
-"""Measure the dashboard while a sampler runs: painting rate, latency, and the cost for the sampler.
+"""Measure the dashboard while a sampler runs: painting rate, latency, and CPU time per frame.
 
 Everything is measured from outside: ``bnnviz serve`` in a separate process, and a real browser that plays a network,
 the Lab's second example.
@@ -13,17 +13,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
 
 import numpy as np
-import psutil
-from scipy.stats import bootstrap
 
 from benchmarks.browser import LabTab, PaintLog, Window, window
 from benchmarks.dashboard import Dashboard, Meter, cpu_seconds, dashboard
 from benchmarks.rows import Case, Goal, Report, Row
-from bnnviz.engine.cluster.backend import Backend
-from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 
@@ -32,7 +27,6 @@ LATE = Goal("<", 150)
 FLAT = Goal("<=", 1.25)
 SLOW_BY_S = 0.15
 SLOW_LATE = Goal("<", 400)
-COST = Goal(">=", 0.95)
 FOLLOWS = Goal("<", 1)
 #: A network on five points; the middle one is dragged up and down.
 DRAGGED = (
@@ -42,9 +36,6 @@ DRAGGED = (
 HIGH, MOVED, REST_S = 0.45, 0.1, 3.0
 FIRST_FRAME, TO_PAGE, NO_TORCH = Goal("<", 1), Goal("<", 5), Goal("<=", 0)
 SETTLE_S = 3.0  # between play and the measurement
-LOOKS = ("looked_at", "background", "only_painting")
-# Within one look, and before it: data that arrived in the meantime is shown at once when a tab becomes visible.
-WINDOW_S, TURN_S = 3.0, 0.5
 
 
 def frames(seconds: float, report: Report) -> Iterator[Row]:
@@ -67,30 +58,6 @@ def slow_browser(seconds: float, report: Report) -> Iterator[Row]:
     yield Row("rate_frames", len(seen.frames) / seconds, "1/s")
     yield from _latencies(seen, seconds, 0.5, SLOW_LATE)
     yield from _costs(used, len(seen.frames), seconds)
-
-
-def sampler_cost(seconds: float, report: Report) -> Iterator[Row]:
-    """Compare the sampler's steps per CPU second while its page is visible and while it is not.
-
-    One run is measured in short alternating windows, so that other load affects all alike: a visible tab, and a tab in
-    the background, which requests no views. Cores share caches and memory, so a painting browser slows other processes
-    down. In a third kind of window the tab requests no views, but the browser continues to paint the old ones; the
-    difference from these is the cost of making and sending the views.
-    """
-    with _playing(report) as stage:
-        worker = stage.worker()
-        begin = time.time()
-        time.sleep(SETTLE_S)
-        rate = len(stage.lab.read().between(begin, time.time()).frames) / SETTLE_S
-        report(f"Windows of {WINDOW_S:g} s in turn, for {seconds:g} s: looked at, in the background, only painting.")
-        turns = _Windows(time.time() + SETTLE_S)
-        stage.lab.take_turns(LOOKS, rate, _hot(), turns.begin, turns.each_s)
-        with stage.browser.left_alone():
-            paces = [_pace(stage, worker, turns, number) for number in range(turns.count(seconds))]
-        seen = stage.lab.read()
-    rounds = [dict(zip(LOOKS, paces[i : i + len(LOOKS)], strict=True)) for i in range(0, len(paces), len(LOOKS))]
-    yield from _compare(rounds)
-    yield Row("rate_looked_at", turns.rate(seen, len(paces)), "1/s", HOT_RATE)
 
 
 def startup(seconds: float, report: Report) -> Iterator[Row]:
@@ -144,22 +111,16 @@ class _PlayingPage:
 
     served: Dashboard
     browser: Window
-    backend: Backend
 
     @property
     def lab(self) -> LabTab:
         """The page."""
         return self.browser.lab
 
-    def worker(self) -> psutil.Process:
-        """Return the worker process of the run."""
-        return self.served.worker_at(_only_run(self.backend)["worker"])
-
     def watch(self, seconds: float) -> tuple[PaintLog, dict[str, float]]:
         """Return the paint log from now on, and the CPU seconds used."""
-        worker = self.worker()
         meter = Meter(
-            {"page": lambda: [self.served.process], "worker": lambda: [worker], "browser": self.browser.processes}
+            {"page": lambda: [self.served.process], "workers": self.served.workers, "browser": self.browser.processes}
         )
         begin = time.time()
         with self.browser.left_alone():
@@ -178,8 +139,7 @@ def _playing(report: Report, delay_s: float = 0.0) -> Iterator[_PlayingPage]:
         browser.lab.probe(delay_s)
         browser.lab.play()
         time.sleep(SETTLE_S)
-        with served.cluster() as backend:
-            yield _PlayingPage(served, browser, backend)
+        yield _PlayingPage(served, browser)
 
 
 def _rates(seen: PaintLog, seconds: float) -> Iterator[Row]:
@@ -221,10 +181,10 @@ def quarters(moments: Sequence[float], values: Sequence[float], begin: float, en
 
 
 def _costs(used: dict[str, float], painted: int, seconds: float) -> Iterator[Row]:
-    """Yield the CPU time per frame; the worker's includes other work."""
+    """Yield the CPU time per frame; that of the workers includes the sampler."""
     for name in ("page", "browser"):
         yield Row(f"cpu_{name}_per_frame", 1000 * used[name] / max(painted, 1), "ms")
-    for name in ("page", "browser", "worker", "others"):
+    for name in ("page", "browser", "workers", "others"):
         yield Row(f"cpu_{name}", used[name] / seconds, "cores")
 
 
@@ -236,76 +196,10 @@ def _opening_costs(served: Dashboard, used: dict[str, float]) -> Iterator[Row]:
         yield Row(f"cpu_{name}_to_page", seconds, "s")
 
 
-# --- the sampler with and without a page
-
-
-@dataclass(frozen=True)
-class _PageRate:
-    per_cpu_s: float
-    per_s: float
-
-
-@dataclass(frozen=True)
-class _Windows:
-    """Divide a measurement into windows with one look each, whose end is measured."""
-
-    begin: float
-    each_s: float = TURN_S + WINDOW_S
-
-    def count(self, seconds: float) -> int:
-        """Return the looks of the complete rounds that fit into ``seconds``, at least one round."""
-        return len(LOOKS) * max(1, int(seconds / (len(LOOKS) * self.each_s)))
-
-    def measured(self, number: int) -> tuple[float, float]:
-        """Return start and end of the measured part of a look."""
-        begin = self.begin + number * self.each_s
-        return begin + TURN_S, begin + self.each_s
-
-    def rate(self, seen: PaintLog, count: int) -> float:
-        """Return the painting rate in the visible windows among the first ``count`` looks."""
-        looked = [self.measured(number) for number in range(0, count, len(LOOKS))]
-        painted = sum(len(seen.between(*moments).frames) for moments in looked)
-        return painted / (len(looked) * WINDOW_S)
-
-
-def _pace(stage: _PlayingPage, worker: psutil.Process, turns: _Windows, number: int) -> _PageRate:
-    """Return the run's pace during a look, which starts automatically."""
-    begin, end = turns.measured(number)
-    time.sleep(max(0.0, begin - time.time()))
-    step, used, began = _only_run(stage.backend)["step"], cpu_seconds(worker), time.perf_counter()
-    time.sleep(max(0.0, end - time.time()))
-    steps = _only_run(stage.backend)["step"] - step
-    return _PageRate(steps / (cpu_seconds(worker) - used), steps / (time.perf_counter() - began))
-
-
 def _hot() -> list[str]:
     from bnnviz.figures.catalogue import of_runs
 
     return [figure.name for figure in of_runs()]
-
-
-def _compare(rounds: list[dict[str, _PageRate]]) -> Iterator[Row]:
-    spec = _network()
-    run = {"sampler": spec.sampler, "chains": spec.chains, "device": spec.device, "rounds": len(rounds)}
-    for look in LOOKS:
-        for unit in ("per_cpu_s", "per_s"):
-            median = statistics.median(getattr(paces[look], unit) for paces in rounds)
-            yield Row(f"steps_{unit}_{look}", median, "1/s", more=run)
-    for name, peer in (
-        ("background", "the same run in the background"),
-        ("only_painting", "that, with a browser that paints old views"),
-    ):
-        ratios = [paces["looked_at"].per_cpu_s / paces[name].per_cpu_s for paces in rounds]
-        ratio = statistics.median(ratios)
-        more = run | {"peer": peer, "ratio": ratio, "ratio_se": _median_error(ratios)}
-        yield Row(f"ratio_to_{name}", ratio, "", COST, more)
-
-
-def _median_error(values: Sequence[float]) -> float:
-    """Return the bootstrap standard error of the median; NaN for fewer than two values."""
-    if len(values) < 2:
-        return float("nan")
-    return float(bootstrap((np.asarray(values),), np.median, n_resamples=2000, rng=0).standard_error)
 
 
 def _network() -> Spec:
@@ -315,17 +209,9 @@ def _network() -> Spec:
     return Spec.from_json(examples["network"]["spec"]).checked()
 
 
-def _only_run(backend: Backend) -> dict[str, Any]:
-    rows = backend.census()
-    if len(rows) != 1:
-        raise BnnvizError(f"There are {len(rows)} live runs on the dashboard's workers and not just the one measured.")
-    return rows[0]
-
-
 CASES: dict[str, Case] = {
     "frames": frames,
     "slow_browser": slow_browser,
-    "sampler_cost": sampler_cost,
     "startup": startup,
     "drawing": drawing,
 }

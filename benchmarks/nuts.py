@@ -1,4 +1,4 @@
-"""Compare NUTS with numpyro and blackjax: ESS per CPU second of the worst coordinate.
+"""Compare NUTS with numpyro: ESS per CPU second of the worst coordinate.
 
 The densities are a Gaussian with scales from 0.1 to 10, a logistic regression in 25 dimensions and a network 1-50-1.
 All samplers have four chains in single precision on one thread, 500 warm-up moves, and otherwise their defaults. If
@@ -25,7 +25,6 @@ from bnnviz.api.run import start
 from bnnviz.engine.evaluation.predictions import Predictor
 
 GOALS = {"compiled": Goal(">=", 1.0), "eager": Goal(">=", 0.5)}
-PEERS: dict[str, Callable[..., peers.PeerRun]] = {"numpyro": peers.numpyro, "blackjax": peers.blackjax}
 INCLUDES = "initial positions, warm-up and sampling; compilation excluded"
 DTYPE = "float32"
 _DIM, _ROWS = 25, 500  # of the regression
@@ -165,17 +164,16 @@ def _rows(
 def _case(name: str, seconds: float, report: Report) -> Iterator[Row]:
     density, rivals = DENSITIES[name](), {}
     with budget.one_thread():
-        for peer, sample in PEERS.items():
-            if util.find_spec(peer) is None:
-                report(f"{peer} is not installed, so there are no rows of it: pip install '.[bench]'.")
-                continue
-            report(f"NUTS of {peer} on {name}, for {seconds:g} CPU seconds.")
-            found = sample(density.theirs(), density.dim, seconds, budget.CHAINS, DTYPE)
+        if util.find_spec("numpyro") is None:
+            report("numpyro is not installed, so there are no rows of it: pip install '.[bench]'.")
+        else:
+            report(f"NUTS of numpyro on {name}, for {seconds:g} CPU seconds.")
+            found = peers.numpyro(density.theirs(), density.dim, seconds, budget.CHAINS, DTYPE)
             if found.compiled:
-                report(f"{peer} compiled {found.compiled} programs while the clock ran: its rows are not comparable.")
-            rows = list(_rows(peer, density, found.draws, found.gradients, found.cpu_seconds, {}))
+                report(f"numpyro compiled {found.compiled} programs while the clock ran: its rows are not comparable.")
+            rows = list(_rows("numpyro", density, found.draws, found.gradients, found.cpu_seconds, {}))
             kinds = ["", "prediction_"][: len(rows)]
-            rivals[peer] = {kind: row.value for kind, row in zip(kinds, rows, strict=True)}
+            rivals["numpyro"] = {kind: row.value for kind, row in zip(kinds, rows, strict=True)}
             yield from rows
         report(f"Compiling NUTS on {name}.")
         yield Row("compiling", _compile(density), "s", more={"includes": "the first compilation of our step"})

@@ -1,4 +1,4 @@
-"""Run samplers of other libraries: numpyro, blackjax and pdmp-jax.
+"""Run samplers of other libraries: numpyro and pdmp-jax.
 
 Every peer uses one thread, in the precision of our run. Its programs are traced and compiled before the clock starts,
 like ours. `PeerRun.compiled` counts compilations during the measurement, which must be 0.
@@ -102,41 +102,6 @@ def numpyro(potential: Potential, dim: int, seconds: float, chains: int, dtype: 
             state, (_, steps, _) = some(state)
             gradients += int(steps.sum())
         return state, gradients
-
-    with precision(dtype):
-        return compiled_before(lambda seconds: _sampled(warm, some, seconds, chains, dim, dtype), seconds)
-
-
-def blackjax(potential: Potential, dim: int, seconds: float, chains: int, dtype: str) -> PeerRun:
-    """Run NUTS of blackjax, including its window adaptation."""
-    import blackjax
-    import jax
-
-    def log_density(x: Any) -> Any:
-        return -potential(x)
-
-    adaptation, kernel = blackjax.window_adaptation(blackjax.nuts, log_density), blackjax.nuts.build_kernel()
-
-    def adapt(key: Any, x: Any) -> Any:
-        (state, settings), info = adaptation.run(key, x, WARMUP)
-        return (key, state, settings), info.info.num_integration_steps
-
-    def chain(begun: Any) -> Any:
-        key, state, settings = begun
-        key, now = jax.random.split(key)
-
-        def step(state: Any, key: Any) -> Any:
-            state, info = kernel(key, state, log_density, **settings)
-            return state, (state.position, info.num_integration_steps, info.is_divergent)
-
-        state, found = jax.lax.scan(step, state, jax.random.split(now, _CHUNK))
-        return (key, state, settings), found
-
-    adapted, some = jax.jit(jax.vmap(adapt)), jax.jit(jax.vmap(chain))
-
-    def warm(keys: Any, x: Any) -> Any:
-        state, steps = adapted(keys, x)
-        return state, int(steps.sum())
 
     with precision(dtype):
         return compiled_before(lambda seconds: _sampled(warm, some, seconds, chains, dim, dtype), seconds)
