@@ -13,7 +13,6 @@ EXTRAS = {
     "arviz_base": "metrics",
     "arviz_stats": "metrics",
     "babel": "lessons",
-    "blackjax": "bench",
     "bokeh": "app",
     "contourpy": "app",
     "cryptography": "cluster",

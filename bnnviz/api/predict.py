@@ -109,7 +109,7 @@ class WithPredictions:
         rows, notes = self._inputs(given.target, x)
         generator = torch.Generator().manual_seed(seed)
         theta = torch.randn(draws, given.target.dim, generator=generator) / given.target.prior_precision**0.5
-        prior = given._replace(theta=theta.to(given.theta), log_weights=None, chains=1, known=None)
+        prior = given._replace(theta=theta.to(given.theta), log_weights=None, chains=1)
         return replace(predicting.predict(prior, rows, quantiles), notes=notes)
 
     @torch.inference_mode(False)

@@ -61,9 +61,6 @@ class DrawSource(Protocol):
     def resampled(self, count: int) -> torch.Tensor:
         """Return draws without weights (count, dim)."""
 
-    def test_outputs(self) -> torch.Tensor | None:
-        """Return the network outputs of the draws at the test rows."""
-
 
 class SingleRun(DrawSource, Protocol):
     """A run of one sampler; ``events`` (chains,) counts the events so far."""

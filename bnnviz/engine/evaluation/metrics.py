@@ -21,16 +21,12 @@ _RARE = 0.15  # fraction of the rows below which a class is rare
 
 
 class NetworkDraws(NamedTuple):
-    """A network and its draws (draws, dim), chain after chain, with log weights (draws,) or None.
-
-    ``known`` are the outputs at the test rows (draws, rows, outputs) if a run has kept them.
-    """
+    """A network and its draws (draws, dim), chain after chain, with log weights (draws,) or None."""
 
     target: BNN
     theta: Tensor
     log_weights: np.ndarray | None
     chains: int
-    known: Tensor | None = None
 
 
 class Predictions(NamedTuple):
@@ -43,18 +39,15 @@ class Predictions(NamedTuple):
     law: ObservationLaw | None = None
 
 
-def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predictions:
+def predict(target: BNN, theta: Tensor) -> Predictions:
     """Return the predictions of weights (draws, dim) at the target's test rows."""
     x, _ = target.held_out()
     if target.likelihood.task == "classification":
-        probabilities = probabilities_at(target, theta, x) if known is None else probabilities_of(target, known, theta)
-        return Predictions(probabilities=probabilities)
-    if known is None:
-        pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
-        known = torch.cat([target.outputs(part, x) for part in pieces])
+        return Predictions(probabilities=probabilities_at(target, theta, x))
     if target.likelihood.task == "outputs":
         return Predictions()
-    return Predictions(law=ObservationLaw(target, theta, known))
+    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+    return Predictions(law=ObservationLaw(target, theta, torch.cat([target.outputs(part, x) for part in pieces])))
 
 
 def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
@@ -147,12 +140,12 @@ def measure(
     >>> 0 < bnnviz.measure(run)["averaged"]["rmse"] < 1
     True
     """
-    target, theta, log_weights, _, known = given_draws(target_or_run, draws, log_weights)
+    target, theta, log_weights, _ = given_draws(target_or_run, draws, log_weights)
     picked = chosen(len(theta), log_weights, resamples, seed)
     weights = None if log_weights is None else normalised(log_weights)
     named = class_names(target)
-    each = predict(target, theta[picked], None if known is None else known[picked])
-    mean, nll = averaged(target, theta, weights, known)
+    each = predict(target, theta[picked])
+    mean, nll = averaged(target, theta, weights)
     of_kind = {"classification": _classes, "outputs": _no_figures}.get(target.likelihood.task, _numbers)
     found = of_kind(target, each, mean)
     found["averaged"]["nll"] = nll
@@ -171,21 +164,19 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
     target = getattr(target_or_run, "target", target_or_run)
     if not isinstance(target, BNN):
         raise BnnvizError("Only the draws of a network on data can be measured on test rows.", "target")
-    known = None
     if draws is None:
         draws, log_weights = _of_run(target_or_run)
-        known = target_or_run.test_outputs()
     shape = np.shape(draws)
     theta = torch.as_tensor(draws, dtype=target.dtype, device=target.device).reshape(-1, shape[-1])
     if not len(theta):
         raise BnnvizError("There are no draws to measure; sample some first.", "draws")
     chains = shape[0] if len(shape) > 2 else 1
     if log_weights is None:
-        return NetworkDraws(target, theta, None, chains, known)
+        return NetworkDraws(target, theta, None, chains)
     flat = np.asarray(log_weights, dtype=float).ravel()
     if len(flat) != len(theta):
         raise BnnvizError(f"There are {len(theta)} draws and {len(flat)} weights; give one for each.", "log_weights")
-    return NetworkDraws(target, theta, flat, chains, known)
+    return NetworkDraws(target, theta, flat, chains)
 
 
 def network_draws(run: DrawSource) -> NetworkDraws:

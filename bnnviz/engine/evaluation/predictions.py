@@ -331,14 +331,11 @@ def at_once(target: BNN, rows: int) -> int:
     return max(1, min(_CHUNK, _LAYER_NUMBERS // max(rows * target.widest, 1)))
 
 
-def averaged(
-    target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
-) -> tuple[np.ndarray, float]:
+def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> tuple[np.ndarray, float]:
     """Return the mean prediction of draws at the test rows, and its nll.
 
     The mean is (rows,), (rows, columns) or (rows, classes): in original units for a regression, and the outputs for a
-    likelihood that is a function. ``weights`` sum to 1; None for equal ones. ``known`` are precomputed outputs
-    (`Run.test_outputs`).
+    likelihood that is a function. ``weights`` sum to 1; None for equal ones.
     """
     x, y = target.held_out()
     flat = draws.reshape(-1, draws.shape[-1])
@@ -348,13 +345,12 @@ def averaged(
     if len(kept) < len(flat):
         places = torch.as_tensor(kept, device=flat.device)
         flat, shares = flat[places], shares[kept] / shares[kept].sum()
-        known = None if known is None else known[places]
     shares = torch.as_tensor(shares)
     total, log_sum, size = 0.0, [], at_once(target, len(x))
     shares = shares.to(flat.device)
     for begin in range(0, len(flat), size):
         part, share = flat[begin : begin + size], shares[begin : begin + size]
-        f = target.outputs(part, x) if known is None else known[begin : begin + size]
+        f = target.outputs(part, x)
         likelihood = target.likelihood_at(part)
         # A likelihood that is a function has no expected observations.
         expected = f if target.likelihood.task == "outputs" else likelihood.mean(f)
@@ -374,11 +370,9 @@ def observed_rows(target: BNN) -> np.ndarray:
     return target.y.double().cpu().numpy().ravel() if target.data_set is None else target.data_set.y_test
 
 
-def scores(
-    target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
-) -> dict[str, float]:
+def scores(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> dict[str, float]:
     """Return nll of the averaged predictive with rmse (original units), or accuracy and ece; see `averaged`."""
-    mean, nll = averaged(target, draws, weights, known)
+    mean, nll = averaged(target, draws, weights)
     if target.likelihood.task == "outputs":
         return {"nll": nll}
     y = observed_rows(target)

@@ -21,7 +21,7 @@ def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
     shares = (
         np.full(len(given.theta), 1 / len(given.theta)) if given.log_weights is None else normalised(given.log_weights)
     )
-    found, observed = predict(target, given.theta, given.known), observed_rows(target)
+    found, observed = predict(target, given.theta), observed_rows(target)
     y = observed.reshape(found.law.means.shape[1:])
     upper = np.tensordot(shares, found.law.cdf(y), 1)
     if found.law.discrete:

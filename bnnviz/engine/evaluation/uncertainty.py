@@ -18,7 +18,6 @@ from bnnviz.engine.evaluation.metrics import (
     given_draws,
     normalised,
     probabilities_at,
-    probabilities_of,
 )
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.protocol import DrawSource
@@ -71,22 +70,17 @@ def predictive(
     x: Tensor,
     weights: np.ndarray | None = None,
     base: float = math.e,
-    known: Tensor | None = None,
 ) -> Predictive:
     """Return the averaged prediction of weights (draws, dim) at scaled inputs (rows, ...), in pieces of bounded memory.
 
-    ``weights`` (draws,) default to equal weights; ``known`` are precomputed outputs (`Run.test_outputs`).
+    ``weights`` (draws,) default to equal weights.
     """
     each = max(1, _NUMBERS // (len(theta) * max(target.outputs_per_row, 2)))
     shares = np.full(len(theta), 1 / len(theta)) if weights is None else np.asarray(weights) / np.sum(weights)
     parts = []
     for begin in range(0, len(x), each):
         rows = slice(begin, begin + each)
-        probabilities = (
-            probabilities_at(target, theta, x[rows])
-            if known is None
-            else probabilities_of(target, known[:, rows], theta)
-        )
+        probabilities = probabilities_at(target, theta, x[rows])
         expected = diagnostics.expected_entropy(probabilities, base, weights)
         total = diagnostics.predictive_entropy(probabilities, base, weights)
         mutual = diagnostics.mutual_information(probabilities, base, weights)
@@ -163,12 +157,10 @@ def uncertainty(
     """
     given = given_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)
-    # Draws without weight are skipped.
-    known = given.known if theta is given.theta else None
     x, y = class_rows(target)
     observed = y.cpu().numpy().astype(int)
     outside = None if ood is None else outside_rows(target, ood, most_outside, seed)
-    inner = predictive(target, theta, x, weights, base, known)
+    inner = predictive(target, theta, x, weights, base)
     outer = None if outside is None else predictive(target, theta, outside, weights, base)
     reliability = diagnostics.reliability(inner.probabilities, observed, bins)
     scores = diagnostics.class_metrics(inner.probabilities, observed).values
@@ -266,10 +258,7 @@ def _function_ess(given: NetworkDraws, x: Tensor) -> tuple[dict[str, Any] | None
     if given.log_weights is not None:
         return None, {"function_ess": "Draws with weights are no chain: see their weights' ESS (weights_ess)."}
     places = torch.as_tensor(evenly(len(x), _ESS_ROWS), device=x.device)
-    if given.known is None:
-        probabilities = probabilities_at(given.target, given.theta, x[places])
-    else:
-        probabilities = probabilities_of(given.target, given.known[:, places], given.theta)
+    probabilities = probabilities_at(given.target, given.theta, x[places])
     found = diagnostics.function_ess(probabilities.reshape(given.chains, -1, *probabilities.shape[1:]))
     known = found.unknown < found.each.size
     summary = {

@@ -13,7 +13,7 @@ from bnnviz import diagnostics, optional
 from bnnviz.data import DataSet
 from bnnviz.engine.evaluation.baselines import baselines
 from bnnviz.engine.evaluation.metrics import measure
-from bnnviz.engine.evaluation.predictions import Predictor, scores
+from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.approximation import measured_approximation, of_approximation
 from bnnviz.engine.monitor.gradients import of_gradient
@@ -206,7 +206,7 @@ def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
         found |= _reweighted(run, draws.astype(float)) | _along_path(run)
     if isinstance(run.target, BNN):
-        found |= scores(run.target, run.store.view(run.alive), known=run.test_outputs()) | {"metrics": measure(run)}
+        found |= _scores(run)
     return found
 
 
@@ -219,9 +219,16 @@ def _weighted_estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
         moments = diagnostics.weighted_moments(draws.astype(float), logs)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
     if isinstance(run.target, BNN):
-        shares = diagnostics.normalised(logs)
-        found |= scores(run.target, run.store.view(run.alive), shares) | {"metrics": measure(run)}
+        found |= _scores(run)
     return found
+
+
+def _scores(run: DrawSource) -> dict[str, Any]:
+    """Return ``metrics`` of the predictions of a network, and the scores of the averaged one by themselves."""
+    metrics = measure(run)
+    names = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "nll")}
+    scores = {name: metrics["averaged"][name] for name in names.get(run.target.likelihood.task, ("nll",))}
+    return scores | {"metrics": metrics}
 
 
 def _reweighted(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:

@@ -9,11 +9,9 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.output_cache import OutputCache
 from bnnviz.engine.monitor.importance import resampled
 from bnnviz.engine.run.draw_store import LIVE_CAPACITY, BlockStore, DrawStore
 from bnnviz.samplers.observers import Draws, StepBatch
-from bnnviz.targets import BNN
 
 _PATH_MARKS = 64  # maximum number of draws per chain with integrals along the path
 _STORES = ("store", "logs", "path", "draw_stats")
@@ -34,7 +32,6 @@ class KeptDraws:
         self.draw_stats = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = 1 + 2 * dim if self.sampler.integrates(chains, dim) else 0
         self.path = DrawStore(chains, columns, None, self.dropped, self.device, torch.float64, _PATH_MARKS)
-        self._outputs = OutputCache(self) if isinstance(self.target, BNN) else None
 
     @property
     def dropped(self) -> int:
@@ -118,10 +115,6 @@ class KeptDraws:
     def draws(self) -> np.ndarray:
         """Kept draws of the living chains, (chains, draws, dim)."""
         return self.store.view(self.alive).cpu().numpy()
-
-    def test_outputs(self) -> torch.Tensor | None:
-        """Return the outputs of the draws at a network's test rows, computed once per draw."""
-        return None if self._outputs is None else self._outputs.outputs()
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
         """Return weights (chains, draws) that correct the bias of draws at events; None for unbiased draws."""
