@@ -9,9 +9,8 @@ from __future__ import annotations
 import ctypes
 import logging
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,7 +18,6 @@ from torch import Tensor
 from bnnviz import cpp
 from bnnviz.targets import likelihoods
 from bnnviz.targets.minibatch import Rows
-from bnnviz.targets.mlp_gradients import LinearLayer
 from bnnviz.targets.native import NativeGradient
 from bnnviz.targets.traced import is_traced
 
@@ -55,32 +53,10 @@ class _NativeRows(ctypes.Structure):
     _fields_ = [("count", _WHOLE), ("each", _WHOLE), ("weight", _REAL), ("x", _PLACE), ("y", _PLACE)]
 
 
-class NetworkTarget(Protocol):
-    """The attributes used of a target: its network, likelihood, and prior scales."""
-
-    device: torch.device
-    dtype: torch.dtype
-    dim: int
-    weights: int
-    widest: int
-    layers: Sequence[LinearLayer] | None
-    likelihood: likelihoods.Likelihood
-    prior_precision: float
-    scale_names: Sequence[str]
-    _scale: Tensor | None
-    _scale_group: Tensor | None
-
-    def all_rows(self) -> Rows:
-        """Return the training rows."""
-
-    def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
-        """Return U and its gradient."""
-
-
 class NativeDerivatives:
     """U of a network's weights, its gradient and directional curvature, in C++."""
 
-    def __init__(self, target: NetworkTarget, library: ctypes.CDLL) -> None:
+    def __init__(self, target: Any, library: ctypes.CDLL) -> None:
         self._dtype, self._inputs, self._dim = target.dtype, target.layers[0].inputs, target.dim
         kind = likelihood_number(target.likelihood)
         self._y_dtype = torch.int64 if kind == _CATEGORICAL else target.dtype
@@ -195,7 +171,7 @@ def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:
     return {likelihoods.Bernoulli: _BERNOULLI, likelihoods.Categorical: _CATEGORICAL}.get(type(likelihood))
 
 
-def derivatives(target: NetworkTarget, waits: bool) -> NativeDerivatives | None:
+def derivatives(target: Any, waits: bool) -> NativeDerivatives | None:
     """Return the derivatives of a target in C++, or None."""
     if (
         target.layers is None
@@ -210,7 +186,7 @@ def derivatives(target: NetworkTarget, waits: bool) -> NativeDerivatives | None:
     return made if made is not None and _agree(made, target) else None
 
 
-def _agree(made: NativeDerivatives, target: NetworkTarget) -> bool:
+def _agree(made: NativeDerivatives, target: Any) -> bool:
     """Return whether C++ and PyTorch derivatives agree on a few rows, to detect compiler errors."""
     x, y, weight = target.all_rows()
     rows = Rows(x[:_COMPARED], y[:_COMPARED], weight)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor.mixing import measured_mixing
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
 from bnnviz.targets import BNN
 
@@ -21,7 +21,7 @@ _SEARCH, _WARMUP = 0.3, 0.7
 class Limit:
     """End a run after some seconds in any phase, with the draws so far."""
 
-    def __init__(self, run: SingleRun, seconds: float, clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, run: AnyRun, seconds: float, clock: Callable[[], float] | None = None) -> None:
         self._run, self._clock = run, clock or (lambda: run.seconds)
         self._begun, self._seconds = self._clock(), seconds
         self._next = _FIRST * seconds

@@ -13,7 +13,7 @@ from torch import Tensor
 from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, given_draws
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.uncertainty import class_rows, kept, pixel_scale, predictive, row_numbers
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
 
@@ -56,7 +56,7 @@ class _Roles(NamedTuple):
 
 
 def attack(
-    target_or_run: BNN | DrawSource,
+    target_or_run: BNN | AnyRun,
     draws: Any = None,
     log_weights: Any = None,
     *,

@@ -8,13 +8,13 @@ import numpy as np
 from torch import Tensor
 
 from bnnviz.engine.evaluation.predictions import Key, chosen_draws, weights
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 
 
 class DrawTable:
     """Cache functions of evenly thinned draws; ``evaluate`` returns (n, values) for draws (n, dim)."""
 
-    def __init__(self, run: DrawSource, evaluate: Callable[[Tensor], np.ndarray]) -> None:
+    def __init__(self, run: AnyRun, evaluate: Callable[[Tensor], np.ndarray]) -> None:
         self._run, self._evaluate = run, evaluate
         self._known: dict[Key, np.ndarray] = {}
 

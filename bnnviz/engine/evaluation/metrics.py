@@ -12,7 +12,7 @@ from bnnviz import diagnostics
 from bnnviz.diagnostics.predictive.metrics import Figures
 from bnnviz.engine.evaluation.observables import ObservationLaw, figures
 from bnnviz.engine.evaluation.predictions import at_once, averaged, observed_rows
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
 
@@ -92,7 +92,7 @@ def normalised(log_weights: np.ndarray) -> np.ndarray:
 
 
 def measure(
-    target_or_run: BNN | DrawSource,
+    target_or_run: BNN | AnyRun,
     draws: Any = None,
     log_weights: Any = None,
     resamples: int = RESAMPLES,
@@ -179,7 +179,7 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
     return NetworkDraws(target, theta, flat, chains)
 
 
-def network_draws(run: DrawSource) -> NetworkDraws:
+def network_draws(run: AnyRun) -> NetworkDraws:
     """Return the network of a run and its draws so far."""
     if not isinstance(run.target, BNN):
         raise BnnvizError("Only a run of a network on data predicts; this one is of a density.", "target")

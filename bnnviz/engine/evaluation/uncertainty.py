@@ -20,7 +20,7 @@ from bnnviz.engine.evaluation.metrics import (
     probabilities_at,
 )
 from bnnviz.engine.evaluation.predictions import evenly
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
 
@@ -89,7 +89,7 @@ def predictive(
 
 
 def uncertainty(
-    target_or_run: BNN | DrawSource,
+    target_or_run: BNN | AnyRun,
     draws: Any = None,
     log_weights: Any = None,
     *,

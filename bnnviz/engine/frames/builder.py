@@ -21,7 +21,7 @@ from bnnviz.engine.monitor.importance import Importance
 from bnnviz.engine.monitor.mixing import LiveMixing
 from bnnviz.engine.monitor.test_metrics import TestMetrics
 from bnnviz.engine.monitor.variances import Variances
-from bnnviz.engine.protocol import MOVING, SingleRun
+from bnnviz.engine.protocol import MOVING, AnyRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Projection
 from bnnviz.targets import BNN
@@ -46,7 +46,7 @@ _CURVE_POINTS = 161
 class FrameBuilder:
     """Build scene and frames of one run without affecting any draw."""
 
-    def __init__(self, run: SingleRun) -> None:
+    def __init__(self, run: AnyRun) -> None:
         self.run = run
         self.run_id = uuid.uuid4().hex[:12]
         target = run.target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 
 
 class Counts:
@@ -15,7 +15,7 @@ class Counts:
         self.rows: list[list[str]] = []
         self.sentence = ""
 
-    def note(self, run: SingleRun) -> None:
+    def note(self, run: AnyRun) -> None:
         """Update the counts."""
         sampler_stats = run.sampler_stats
         self.figures, self.rows, self.sentence = sampler_stats.summary(), sampler_stats.rows(), sampler_stats.sentence()
@@ -36,7 +36,7 @@ class Rates:
         self.events = self.gradients = 0.0
         self._at: tuple[float, int, int] | None = None
 
-    def note(self, run: SingleRun) -> None:
+    def note(self, run: AnyRun) -> None:
         """Record the current position of the run."""
         now = (time.perf_counter(), run.sampler_stats.events, run.gradients)
         if self._at is None or now[1] < self._at[1]:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.targets import Target
 
 _CONTOUR_POINTS, _LINE_POINTS, _BINS = 160, 300, 60
@@ -35,7 +35,7 @@ def _relative(target: Target, points: np.ndarray) -> np.ndarray:
     return np.exp(np.nanmin(potential) - potential)
 
 
-def histogram(run: DrawSource) -> dict[str, Any]:
+def histogram(run: AnyRun) -> dict[str, Any]:
     """Return the histogram of all draws of the only coordinate, as a density; empty before there are draws."""
     draws = run.store.view(run.alive)[..., 0].double().cpu().numpy().ravel()
     if not draws.size:

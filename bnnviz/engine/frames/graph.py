@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz.engine.monitor.components import MOST_CANONICALISED, Components
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.targets import Target
 
 MOST_EDGES, MOST_UNITS = 1500, 64  # that can be distinguished in a figure: of a network, of a layer
@@ -27,7 +27,7 @@ def layers(target: Target) -> list[dict[str, Any]]:
     return [{name: getattr(layer, name) for name in ("inputs", "outputs", "weight", "bias")} for layer in found]
 
 
-def part(run: SingleRun, components: Components) -> dict[str, Any]:
+def part(run: AnyRun, components: Components) -> dict[str, Any]:
     """Return the weights of the watched chain, means and standard deviations of all draws; {} before the first."""
     if run.chain_trace.now is None:
         return {}

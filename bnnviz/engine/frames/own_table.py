@@ -16,7 +16,7 @@ from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.mixing import LiveMixing
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.monitor.verdict import verdict
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
@@ -38,7 +38,7 @@ _WAITS = {
 class OwnTable:
     """Build the parts ``verdict`` and ``row`` for a network on the user's own table."""
 
-    def __init__(self, run: SingleRun, mixing: LiveMixing, predicts: bool) -> None:
+    def __init__(self, run: AnyRun, mixing: LiveMixing, predicts: bool) -> None:
         self.emits = ("verdict", "row") if predicts and run.spec.file is not None else ()
         self._run, self._mixing = run, mixing
         self._row: np.ndarray | None = None

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, evenly, weights
 from bnnviz.engine.monitor.components import Component
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Projection
 
@@ -25,7 +25,7 @@ NOTHING: dict[str, Any] = {"kind": "none"}
 class Selection:
     """The selected draws or event of one run; a draw is identified by its chain and number."""
 
-    def __init__(self, run: SingleRun) -> None:
+    def __init__(self, run: AnyRun) -> None:
         self._run = run
         self.clear()
 

@@ -24,7 +24,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.importance import GOOD_K
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
 from bnnviz.samplers.random import seeded
 from bnnviz.targets import BNN
@@ -45,7 +45,7 @@ class WeightEffort(NamedTuple):
 _EFFORT = WeightEffort()
 
 
-def measured_approximation(run: DrawSource, effort: WeightEffort = _EFFORT) -> dict[str, float | None]:
+def measured_approximation(run: AnyRun, effort: WeightEffort = _EFFORT) -> dict[str, float | None]:
     """Return metrics of a sampler's approximation; {} for samplers without an approximation of known density.
 
     ``pareto_k`` is the shape of the weights' tail, ``total_variation`` the distance from the density, and
@@ -72,7 +72,7 @@ def measured_approximation(run: DrawSource, effort: WeightEffort = _EFFORT) -> d
     return dict(zip(names, (float(k) if np.isfinite(k) else None, distance, outside), strict=True))
 
 
-def of_approximation(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
+def of_approximation(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
     """Warn if a sampler's approximation is poor, from what `measured_approximation` has found."""
     k, distance, outside = (found.get(name) for name in ("pareto_k", "total_variation", "infinite_share"))
     if distance is None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.errors import BnnvizError
 
 _PCA_ROWS = 600
@@ -35,13 +35,13 @@ class Component(NamedTuple):
     canonical: bool
 
 
-def canonical_form(run: DrawSource) -> Callable[..., np.ndarray]:
+def canonical_form(run: AnyRun) -> Callable[..., np.ndarray]:
     """Return the function that takes draws (..., dim) of a run to their canonical form."""
     reference = run.origin.double().cpu().numpy() if _matches(run) and run.origin is not None else None
     return partial(diagnostics.canonical, layers=run.target.units, reference=reference)
 
 
-def _matches(run: DrawSource) -> bool:
+def _matches(run: AnyRun) -> bool:
     """Return whether layers are narrow enough to search for the order nearest to the first chain's start."""
     return max(layer.outputs for layer in run.target.units[:-1]) <= _WIDEST
 
@@ -53,7 +53,7 @@ class Components:
     the canonical form adds jumps.
     """
 
-    def __init__(self, run: DrawSource) -> None:
+    def __init__(self, run: AnyRun) -> None:
         self._run = run
         self.pca: diagnostics.pca.Axes | None = None
         self.basis = 0

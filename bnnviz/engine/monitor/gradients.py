@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from bnnviz.engine.monitor import remedies
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message, Remedy
 from bnnviz.targets import Callable
 from bnnviz.targets.lines import Fit, fits
@@ -19,7 +19,7 @@ _FEW = 2  # lines
 _GRAIN = 0.1  # of U: acceptance probabilities are off by a tenth if neighbouring numbers differ by this much
 
 
-def of_gradient(run: DrawSource) -> Iterator[Message]:
+def of_gradient(run: AnyRun) -> Iterator[Message]:
     """Check the caller's own function at draws and on lines between them."""
     draws = run.store.view(run.alive)
     if (
@@ -57,7 +57,7 @@ def _of_rounding(potential: torch.Tensor) -> Iterator[Message]:
         )
 
 
-def _of_fits(run: DrawSource, jumps: int, otherwise: int) -> Iterator[Message]:
+def _of_fits(run: AnyRun, jumps: int, otherwise: int) -> Iterator[Message]:
     rejects = remedies.rejects(run)
     if otherwise >= _FEW:
         effect = "moves are proposed badly" if rejects else f"draws of {run.sampler.title} are wrong"

@@ -11,7 +11,7 @@ from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.monitor.mixing import stated
 from bnnviz.engine.monitor.variances import EFFORT, is_clear, measured_variance_inflation
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions
@@ -30,7 +30,7 @@ def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
 class Importance:
     """Measure the last weighted draws of a run's sampler, once per iteration."""
 
-    def __init__(self, run: SingleRun) -> None:
+    def __init__(self, run: AnyRun) -> None:
         self._run = run
         self.forget()
 

@@ -17,7 +17,7 @@ from bnnviz.engine.evaluation.draw_table import DrawTable
 from bnnviz.engine.evaluation.predictions import Predictor, evenly
 from bnnviz.engine.monitor.components import canonical_form
 from bnnviz.engine.monitor.words import number
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.throttle import Throttle
 
 
@@ -55,7 +55,7 @@ class MixingEss(NamedTuple):
 class _Values(DrawTable):
     """Cache U of draws, and for a network the predictions at a few inputs."""
 
-    def __init__(self, run: DrawSource, predictor: Predictor | None, points: int) -> None:
+    def __init__(self, run: AnyRun, predictor: Predictor | None, points: int) -> None:
         super().__init__(run, self._rows)
         self._predictor, self._points = predictor, points
 
@@ -78,7 +78,7 @@ class _Values(DrawTable):
 class _OrderedWeights(DrawTable):
     """Cache a few weights of draws in canonical order."""
 
-    def __init__(self, run: DrawSource, weights: int) -> None:
+    def __init__(self, run: AnyRun, weights: int) -> None:
         super().__init__(run, self._rows)
         self._columns = evenly(run.target.dim, weights)
 
@@ -113,7 +113,7 @@ def _worst_rhat(table: np.ndarray) -> float:
 class LiveMixing:
     """Measure a live run within a small fraction of its time; the rows state the step."""
 
-    def __init__(self, run: DrawSource, predictor: Predictor | None) -> None:
+    def __init__(self, run: AnyRun, predictor: Predictor | None) -> None:
         self._run, self._predictor = run, predictor
         self.forget()
 
@@ -167,14 +167,14 @@ def stated(step: int, now: int) -> str:
     return "" if step == now else f" at step {step:,}"
 
 
-def rhat_tone(rhat: float, run: DrawSource) -> str:
+def rhat_tone(rhat: float, run: AnyRun) -> str:
     """Judge an R-hat; chains of a sampler that does not converge to the target may agree on wrong values."""
     if run.store.common(run.alive) < JUDGED:
         return ""
     return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT and run.sampler.traits.converges else ""
 
 
-def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
+def measured_mixing(run: AnyRun, predictor: Predictor | None) -> MixingEss:
     """Return the metrics of a finished run from at most 20,000 evenly thinned draws; unknown if too expensive."""
     values = _Values(run, predictor, FINISHED.points)
     least = min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))

@@ -18,7 +18,7 @@ import numpy as np
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.identity import has_edge
 from bnnviz.engine.monitor.words import named_chains
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
 from bnnviz.samplers.base import ENERGY
 from bnnviz.targets import BNN
@@ -31,7 +31,7 @@ _DEEPEST = 0.01  # fraction of the draws
 _FEWEST_ENERGIES, _LOW = 100, 0.3
 
 
-def of_moves(run: DrawSource) -> Iterator[Message]:
+def of_moves(run: AnyRun) -> Iterator[Message]:
     """Warn about the moves of a run's chains; no warnings for draws that are not chains."""
     if run.sampler.traits.weighted or not run.sampler.traits.converges:
         return
@@ -45,7 +45,7 @@ def of_moves(run: DrawSource) -> Iterator[Message]:
         yield from _of_energies(run, stats[ENERGY])
 
 
-def _of_still_chains(run: DrawSource) -> Iterator[Message]:
+def _of_still_chains(run: AnyRun) -> Iterator[Message]:
     draws = run.store.view(run.alive)
     if draws.shape[1] < _FEWEST:
         return
@@ -58,7 +58,7 @@ def _of_still_chains(run: DrawSource) -> Iterator[Message]:
         )
 
 
-def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[Message]:
+def _of_divergences(run: AnyRun, diverging: np.ndarray) -> Iterator[Message]:
     told = np.nan_to_num(diverging) > 0
     count = int(told.sum())
     gaps = [np.diff(np.flatnonzero(chain)) for chain in told]
@@ -72,13 +72,13 @@ def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[Message]
         yield Message("divergences", *ways, count=count, total=told.size)
 
 
-def _of_deepest(run: DrawSource, reached: np.ndarray) -> Iterator[Message]:
+def _of_deepest(run: AnyRun, reached: np.ndarray) -> Iterator[Message]:
     share = float((np.nan_to_num(reached) > 0).mean()) if reached.size else 0.0
     if share > _DEEPEST:
         yield Message("max_treedepth", *remedies.deeper_trees(run), remedies.RESCALE, percent=100 * share)
 
 
-def _of_energies(run: DrawSource, energy: np.ndarray) -> Iterator[Message]:
+def _of_energies(run: AnyRun, energy: np.ndarray) -> Iterator[Message]:
     known = np.isfinite(energy).all(0) if energy.size else np.zeros(0, bool)
     if known.sum() < _FEWEST_ENERGIES:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bnnviz import samplers
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Remedy
 from bnnviz.settings import Integer, declared
 from bnnviz.targets import BNN
@@ -17,36 +17,36 @@ RESCALE = Remedy("rescale or reparametrise the target")
 NAME_BOUNDS = Remedy('declare positive or bounded parameters, as in `parameters={"sigma": bnnviz.positive()}`')
 
 
-def has(run: DrawSource, name: str) -> bool:
+def has(run: AnyRun, name: str) -> bool:
     """Return whether the run's sampler has a setting."""
     return name in declared(type(run.sampler))
 
 
-def rejects(run: DrawSource) -> bool:
+def rejects(run: AnyRun) -> bool:
     """Return whether the sampler rejects moves, so that no setting of it biases the draws."""
     return "acceptance_rate" in run.sampler.sample_stats()
 
 
-def more(run: DrawSource) -> list[Remedy]:
+def more(run: AnyRun) -> list[Remedy]:
     """Return how to get more draws; only words for a run without an end."""
     if run.minutes is not None:
         return [Remedy("allow more time", {"minutes": float(f"{_TIMES * run.minutes:.2g}")})]
     return [Remedy("make more draws", {} if run.spec.draws is None else {"draws": _TIMES * run.spec.draws})]
 
 
-def of_sampler(run: DrawSource, text: str, **settings: Any) -> Remedy:
+def of_sampler(run: AnyRun, text: str, **settings: Any) -> Remedy:
     """Return other settings of the run's sampler."""
     # If a pilot chooses the sampler, settings need its name.
     named = {} if run.minutes is None else {"sampler": run.spec.sampler}
     return Remedy(text, named | {"settings": settings})
 
 
-def raised(run: DrawSource, text: str, name: str, times: float = _TIMES) -> Remedy:
+def raised(run: AnyRun, text: str, name: str, times: float = _TIMES) -> Remedy:
     """Return a setting of the run's sampler times a factor, within its bounds."""
     return of_sampler(run, text, **{name: _within(run, name, times * getattr(run.sampler, name))})
 
 
-def _within(run: DrawSource, name: str, value: float) -> float:
+def _within(run: AnyRun, name: str, value: float) -> float:
     """Return the valid value of a setting nearest to the given one, with few digits."""
     parameter = declared(type(run.sampler))[name]
     low, high = parameter.bounds or (None, None)
@@ -55,7 +55,7 @@ def _within(run: DrawSource, name: str, value: float) -> float:
     return int(value) if isinstance(parameter, Integer) else float(f"{value:.3g}")
 
 
-def shorter_steps(run: DrawSource) -> list[Remedy]:
+def shorter_steps(run: AnyRun) -> list[Remedy]:
     """Return shorter steps of the sampler; [] if it has no such setting."""
     if getattr(run.sampler, "step_size", None) is not None:
         return [raised(run, "take shorter steps", "step_size", 1 / _TIMES)]
@@ -70,7 +70,7 @@ def reference_sampler(text: str) -> Remedy:
     return Remedy(text, {"sampler": max(samplers.REGISTRY, key=lambda cls: cls.traits.reference_rank).registered})
 
 
-def easier_density(run: DrawSource) -> Remedy:
+def easier_density(run: AnyRun) -> Remedy:
     """Return how to make a density easier to sample: a narrower prior of a network, else other parameters."""
     if not isinstance(run.target, BNN):
         return RESCALE
@@ -80,13 +80,13 @@ def easier_density(run: DrawSource) -> Remedy:
     return Remedy("narrow the network's prior", {"target_settings": {"prior_sd": prior_sd}})
 
 
-def deeper_trees(run: DrawSource) -> list[Remedy]:
+def deeper_trees(run: AnyRun) -> list[Remedy]:
     """Return trees four times as long; [] if they cannot be."""
     depth = _within(run, "max_treedepth", run.sampler.max_treedepth + 2)
     return [of_sampler(run, "allow deeper trees", max_treedepth=depth)] if depth > run.sampler.max_treedepth else []
 
 
-def refreshed(run: DrawSource) -> list[Remedy]:
+def refreshed(run: AnyRun) -> list[Remedy]:
     """Return a higher refresh rate; [] for a sampler without one."""
     if not has(run, "refresh_rate"):
         return []
@@ -94,19 +94,19 @@ def refreshed(run: DrawSource) -> list[Remedy]:
     return [raised(run, text, "refresh_rate") if run.sampler.refresh_rate else Remedy(text)]
 
 
-def finite(run: DrawSource) -> list[Remedy]:
+def finite(run: AnyRun) -> list[Remedy]:
     """Return what helps against values that are not finite."""
     return shorter_steps(run) or [DOUBLE]
 
 
-def elsewhere(run: DrawSource) -> Remedy:
+def elsewhere(run: AnyRun) -> Remedy:
     """Return other initial positions."""
     if not has(run, "start") or run.sampler.start == "random":
         return Remedy("use other initial positions", {"seed": run.spec.seed + 1})
     return of_sampler(run, "use other initial positions", start="random")
 
 
-def closer_to_mode(run: DrawSource) -> list[Remedy]:
+def closer_to_mode(run: AnyRun) -> list[Remedy]:
     """Return what helps an optimiser that has not reached a mode."""
     scale = Remedy("standardise the inputs")
     if run.minutes is not None:
@@ -117,7 +117,7 @@ def closer_to_mode(run: DrawSource) -> list[Remedy]:
     return [*ways, scale]
 
 
-def unbiased(run: DrawSource) -> list[Remedy]:
+def unbiased(run: AnyRun) -> list[Remedy]:
     """Return what helps if variances are too large."""
     if has(run, "bound") and run.sampler.bound != "grid":
         return [of_sampler(run, "use the grid bound", bound="grid")]
@@ -126,7 +126,7 @@ def unbiased(run: DrawSource) -> list[Remedy]:
     return shorter_steps(run) or [reference_sampler("compare with a sampler that rejects moves")]
 
 
-def more_weighted(run: DrawSource) -> list[Remedy]:
+def more_weighted(run: AnyRun) -> list[Remedy]:
     """Return how an importance sampler gets more draws."""
     each = [raised(run, "make more draws per iteration", "draws_each")] if has(run, "draws_each") else []
     return [*each, Remedy("run more iterations", more(run)[0].options)]

@@ -12,7 +12,7 @@ from bnnviz.engine.monitor.importance import BAD_K, CLEAR_WEIGHTED, GOOD_K, POOR
 from bnnviz.engine.monitor.mixing import BAD_RHAT
 from bnnviz.engine.monitor.variances import is_clear, most_off
 from bnnviz.engine.monitor.words import named_chains
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message, Remedy
 from bnnviz.targets import BNN
 
@@ -27,7 +27,7 @@ _NOTED = ("other_modes", "infinite_points", "overflow")  # notes of a run that a
 _NETWORK = " Predictions may be right even so: see ess_function_min."
 
 
-def warnings(run: DrawSource, found: dict[str, Any]) -> list[Message]:
+def warnings(run: AnyRun, found: dict[str, Any]) -> list[Message]:
     """Return why the estimates of a run are unreliable; [] if no metric shows it."""
     if run.sampler.traits.weighted:
         return [*_of_weights(run, found), *_of_coverage(run, found)]
@@ -42,7 +42,7 @@ def warnings(run: DrawSource, found: dict[str, Any]) -> list[Message]:
     return [*_of_chains(run, found), *of_variances]
 
 
-def _of_chains(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
+def _of_chains(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
     more = remedies.more(run)
     rhat, of_functions, canonical = (
         found.get(name) for name in ("rhat_max", "rhat_function_max", "rhat_canonical_max")
@@ -69,7 +69,7 @@ def _of_chains(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
             yield Message("low_energy_ess", *more, *remedies.refreshed(run), ess=energy, least=ENOUGH)
 
 
-def of_run(run: DrawSource) -> Iterator[Message]:
+def of_run(run: AnyRun) -> Iterator[Message]:
     """Return the reasons for missing draws, lost chains, and known problems of the settings."""
     if run.phase == "failed" and run.error:
         yield run.error
@@ -91,7 +91,7 @@ def of_run(run: DrawSource) -> Iterator[Message]:
         yield Message(message.code, *ways, **message.values)
 
 
-def _otherwise(run: DrawSource) -> list[Remedy]:
+def _otherwise(run: AnyRun) -> list[Remedy]:
     """Return remedies if the sampler's own message has none."""
     if run.sampler.traits.weighted:
         begin = remedies.of_sampler(run, "use other initial positions", start="random")
@@ -99,7 +99,7 @@ def _otherwise(run: DrawSource) -> list[Remedy]:
     return [remedies.raised(run, "increase the bound's margin", "margin")]
 
 
-def _of_modes(run: DrawSource) -> Iterator[Message]:
+def _of_modes(run: AnyRun) -> Iterator[Message]:
     """Return the chains that should be at a mode but are not."""
     chains, draws = np.flatnonzero(np.asarray(run.alive)), run.store.view(run.alive)
     ends = draws[:_ENDS, -1].to(run.target.device, run.target.dtype)
@@ -117,7 +117,7 @@ def _of_modes(run: DrawSource) -> Iterator[Message]:
             yield Message("not_at_mode", *ways, **who, distance=max(place.away for place in named.values()))
 
 
-def _of_known(run: DrawSource, found: dict[str, Any], known: np.ndarray) -> Iterator[Message]:
+def _of_known(run: AnyRun, found: dict[str, Any], known: np.ndarray) -> Iterator[Message]:
     variance, error = (np.diag(np.array(found[name])) for name in ("cov", "cov_se"))
     off = most_off(variance, error, np.diag(known))
     if off is None:
@@ -131,7 +131,7 @@ def _of_known(run: DrawSource, found: dict[str, Any], known: np.ndarray) -> Iter
     yield Message("variance_wrong", *ways, name=name, ratio=off.ratio, z=abs(off.z), cause=cause)
 
 
-def _of_stein(run: DrawSource, inflation: dict[str, Any] | None) -> Iterator[Message]:
+def _of_stein(run: AnyRun, inflation: dict[str, Any] | None) -> Iterator[Message]:
     if inflation is None or not is_clear(inflation["share"], inflation["se"]):
         return
     share, error = 100 * inflation["share"], 100 * inflation["se"]
@@ -141,7 +141,7 @@ def _of_stein(run: DrawSource, inflation: dict[str, Any] | None) -> Iterator[Mes
         yield Message("stein_narrow", *remedies.more(run), share=-share, error=error)
 
 
-def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
+def _of_coverage(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
     """Warn if weighted draws miss a part of the density, which their weights cannot show."""
     known = run.target.cov() if "cov" in found else None
     inflation, k = found.get("widening"), found["pareto_k"]
@@ -163,13 +163,13 @@ def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
         yield Message("weighted_stein", *ways, share=abs(share), error=error, side=side, hidden=hidden)
 
 
-def _of_shift(run: DrawSource, shift: dict[str, Any], ways: list[Remedy], cause: str, hidden: str = "") -> Message:
+def _of_shift(run: AnyRun, shift: dict[str, Any], ways: list[Remedy], cause: str, hidden: str = "") -> Message:
     """Return the moment that differs under wider proposals."""
     values = {"name": run.target.names()[shift["coordinate"]], "value": shift["value"], "check": shift["check"]}
     return Message(f"{shift['moment']}_elsewhere", *ways, **values, z=abs(shift["z"]), cause=cause, hidden=hidden)
 
 
-def _of_functionals(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
+def _of_functionals(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
     """Warn that draws of functionals do not follow the density; held-out rows judge a network."""
     if isinstance(run.target, BNN) or not found.get("draws"):
         return
@@ -180,7 +180,7 @@ def _of_functionals(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]
     yield Message("functionals", *ways, sampler=run.sampler.title, weighted=weighted)
 
 
-def _of_weights(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
+def _of_weights(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
     k, share = found["pareto_k"], found["weight_ess_share"]
     if k is not None and k > BAD_K:
         yield Message("pareto_k", *remedies.more_weighted(run), k=k)

@@ -23,7 +23,7 @@ from bnnviz.engine.monitor.run_warnings import FEW, of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
 from bnnviz.engine.monitor.verdict import verdict
 from bnnviz.engine.monitor.wider_proposals import measured_shift
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
 from bnnviz.targets import BNN
 
@@ -37,10 +37,10 @@ _EFFORT = SteinEffort(work=3e9, draws=20_000)
 
 
 #: Results of ended runs: a recording and a screen show the same.
-_ended: WeakKeyDictionary[DrawSource, dict[str, Any]] = WeakKeyDictionary()
+_ended: WeakKeyDictionary[AnyRun, dict[str, Any]] = WeakKeyDictionary()
 
 
-def summarise(run: DrawSource) -> dict[str, Any]:
+def summarise(run: AnyRun) -> dict[str, Any]:
     """Return the run's settings, costs, and estimates with their errors, as plain JSON except for messages."""
     if run.phase != "done":
         return _summarised(run)
@@ -49,7 +49,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
     return dict(_ended[run])
 
 
-def _summarised(run: DrawSource) -> dict[str, Any]:
+def _summarised(run: AnyRun) -> dict[str, Any]:
     draws = run.draws
     found = {
         "target": run.spec.target,
@@ -93,7 +93,7 @@ def _summarised(run: DrawSource) -> dict[str, Any]:
     return found | ({} if judged is None else {"verdict": judged}) | {"warnings": messages}
 
 
-def _missing(run: DrawSource) -> Iterator[Message]:
+def _missing(run: AnyRun) -> Iterator[Message]:
     """Return which metrics need a missing package, and how to install it."""
     if not diagnostics.has_arviz():
         figures = "Pareto k-hat is" if run.sampler.traits.weighted else "ESS and R-hat are"
@@ -102,7 +102,7 @@ def _missing(run: DrawSource) -> Iterator[Message]:
         yield Message("missing_scores", text=diagnostics.without_learn())
 
 
-def _importance(run: DrawSource) -> dict[str, float | None]:
+def _importance(run: AnyRun) -> dict[str, float | None]:
     """Return the metrics of the importance weights.
 
     ``weight_ess`` is the effective sample size of the weighted draws, ``weight_ess_share`` its fraction of their
@@ -125,7 +125,7 @@ def _importance(run: DrawSource) -> dict[str, float | None]:
     }
 
 
-def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
+def _variance_inflation(run: AnyRun) -> dict[str, Any] | None:
     """Return the relative excess of the variances with its error; of each coordinate in up to 8 dimensions."""
     if run.sampler.traits.weighted:
         found = measured_variance_inflation(run, _EFFORT, torch.as_tensor(run.draws), run.log_weights)
@@ -137,7 +137,7 @@ def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
     return {"share": found.share, "se": found.error} | each
 
 
-def _shift(run: DrawSource, found: dict[str, Any]) -> dict[str, Any] | None:
+def _shift(run: AnyRun, found: dict[str, Any]) -> dict[str, Any] | None:
     """Return the moment that differs under wider proposals, for samplers whose draws may not follow the density."""
     weighted = run.sampler.traits.weighted
     if "mean" not in found or not (weighted or run.sampler.traits.functional):
@@ -156,7 +156,7 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
+def _convergence(run: AnyRun, draws: np.ndarray) -> dict[str, float | None]:
     """Return effective sample sizes and R-hat.
 
     ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates; ``ess_pc1``
@@ -195,7 +195,7 @@ def _worst(worst: Callable[[list[float]], float], figures: Iterable[float]) -> f
     return float(worst(known)) if known else None
 
 
-def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
+def _estimates(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
     if draws.shape[1] == 0:
         return {}
     if run.sampler.traits.weighted:
@@ -210,7 +210,7 @@ def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
     return found
 
 
-def _weighted_estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
+def _weighted_estimates(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
     """Return the estimates of weighted draws; empty without any weight."""
     logs, found = run.log_weights, {}
     if not np.isfinite(logs).any():
@@ -223,7 +223,7 @@ def _weighted_estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
     return found
 
 
-def _scores(run: DrawSource) -> dict[str, Any]:
+def _scores(run: AnyRun) -> dict[str, Any]:
     """Return ``metrics`` of the predictions of a network, and the scores of the averaged one by themselves."""
     metrics = measure(run)
     names = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "nll")}
@@ -231,7 +231,7 @@ def _scores(run: DrawSource) -> dict[str, Any]:
     return scores | {"metrics": metrics}
 
 
-def _reweighted(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
+def _reweighted(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
     """Return mean and covariance of draws at events with the weights that correct their bias."""
     weights = run.event_weights()
     if weights is None:
@@ -243,7 +243,7 @@ def _reweighted(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _along_path(run: DrawSource) -> dict[str, Any]:
+def _along_path(run: AnyRun) -> dict[str, Any]:
     """Return mean and variance from the integrals along the path."""
     found = run.path_moments()
     if found is None:

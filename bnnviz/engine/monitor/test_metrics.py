@@ -9,7 +9,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.metrics import Predictions, class_names, predict
 from bnnviz.engine.evaluation.predictions import observed_rows
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 
 if TYPE_CHECKING:
     from bnnviz.engine.monitor.importance import Importance
@@ -22,7 +22,7 @@ _AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
 class TestMetrics:
     """Measure the last weighted draws, once per viewed iteration."""
 
-    def __init__(self, run: SingleRun, importance: Importance) -> None:
+    def __init__(self, run: AnyRun, importance: Importance) -> None:
         self._run, self._importance = run, importance
         self._classes = class_names(run.target)
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"

@@ -14,7 +14,7 @@ from bnnviz.engine.monitor.identity import says_nothing
 from bnnviz.engine.monitor.mixing import rhat_tone, stated
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
 
 
@@ -43,7 +43,7 @@ _CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
 class Variances:
     """Measure the variances of a run's draws without affecting them."""
 
-    def __init__(self, run: DrawSource) -> None:
+    def __init__(self, run: AnyRun) -> None:
         self._run = run
         self.forget()
 
@@ -217,7 +217,7 @@ def is_clear(share: float, error: float, errors: float = _CLEAR) -> bool:
 
 
 def measured_variance_inflation(
-    run: DrawSource, effort: SteinEffort = EFFORT, draws: Tensor | None = None, logs: np.ndarray | None = None
+    run: AnyRun, effort: SteinEffort = EFFORT, draws: Tensor | None = None, logs: np.ndarray | None = None
 ) -> diagnostics.VarianceInflation | None:
     """Return the relative excess of the variances by Stein's identity, by default for the draws of the run.
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.targets import Target
 
 _MOST_DIM = 20
@@ -78,7 +78,7 @@ class _Mixture:
 
 
 def measured_shift(
-    run: DrawSource, draws: np.ndarray, logs: np.ndarray, found: dict[str, list] | diagnostics.Weighted
+    run: AnyRun, draws: np.ndarray, logs: np.ndarray, found: dict[str, list] | diagnostics.Weighted
 ) -> Shift | None:
     """Return the moment that differs clearly from the check's, or None; ``logs`` (chains, draws) are log weights."""
     mean, variance = np.asarray(found.mean), np.diag(np.asarray(found.cov))

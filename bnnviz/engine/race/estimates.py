@@ -9,7 +9,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.draw_table import DrawTable
 from bnnviz.engine.evaluation.predictions import Predictor
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.targets import BNN, Target
 
 # Maximum draws of all chains to evaluate functions, and the number of their inputs.
@@ -114,7 +114,7 @@ class Estimates:
     Single weights of a network cannot be compared, as hidden units can change places.
     """
 
-    def __init__(self, run: DrawSource) -> None:
+    def __init__(self, run: AnyRun) -> None:
         self._run = run
         self._predictor = Predictor(run.target) if isinstance(run.target, BNN) else None
         self._table = DrawTable(run, lambda theta: self._predictor.functions(theta, _INPUTS))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.engine.evaluation.predictions import chosen_draws, weights
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.targets import BNN
 
 MOST = 32  # draws
@@ -24,7 +24,7 @@ class PredictiveCache:
     Draws are chosen as in `chosen_draws`; weighted draws are resampled, again when their number has grown by a third.
     """
 
-    def __init__(self, run: DrawSource, rows: Tensor, most: int = MOST) -> None:
+    def __init__(self, run: AnyRun, rows: Tensor, most: int = MOST) -> None:
         self._run, self._rows, self._most = run, rows, most
         self._known: dict[Any, np.ndarray] = {}
         self._resampled: tuple[int, Tensor] = (0, torch.empty(0))

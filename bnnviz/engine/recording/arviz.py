@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz import optional
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
 from bnnviz.version import VERSION
@@ -26,7 +26,7 @@ NETCDF = ("arviz_base", "h5netcdf", "h5py")
 _YES_OR_NO = ("diverging", "reached_max_treedepth")
 
 
-def header(run: SingleRun) -> dict[str, Any]:
+def header(run: AnyRun) -> dict[str, Any]:
     """Return the data to repeat the run: spec, change log, device, versions."""
     import torch
 
@@ -59,7 +59,7 @@ def data_checksum(target: Target) -> str | None:
     return digest.hexdigest()
 
 
-def to_arviz(run: SingleRun, predictions: bool | None = None) -> xarray.DataTree:
+def to_arviz(run: AnyRun, predictions: bool | None = None) -> xarray.DataTree:
     """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON).
 
     The posterior has one variable per named parameter, with its shape: for a network those of the module, such as
@@ -95,7 +95,7 @@ def tree(
     return made
 
 
-def save(run: SingleRun, path: str | os.PathLike) -> Path:
+def save(run: AnyRun, path: str | os.PathLike) -> Path:
     """Write the run to a NetCDF file; the suffix ``.nc`` is added if missing."""
     optional.check(NETCDF, "Saving a run needs")
     path = Path(path)

@@ -17,7 +17,7 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws, output
 from bnnviz.engine.evaluation.named_draws import named_draws
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.predictions import at_once, training_rows
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.targets import BNN, Target
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _drawn(target: BNN, theta: torch.Tensor, f: torch.Tensor, rng: np.random.Gen
     return (probabilities.cumsum(-1)[..., :-1] < uniform).sum(-1)
 
 
-def completed(made: xarray.DataTree, run: SingleRun, predictions: bool | None) -> xarray.DataTree:
+def completed(made: xarray.DataTree, run: AnyRun, predictions: bool | None) -> xarray.DataTree:
     """Return a tree of a run's draws with named parameters, and for a network with its groups."""
     arviz_base = optional.require("arviz_base", "Data trees need")
     target, draws = run.target, run.draws

@@ -19,7 +19,7 @@ import scipy
 from bnnviz import optional
 from bnnviz.engine.drive import LONGEST, make_changes, replay
 from bnnviz.engine.frames import codec
-from bnnviz.engine.protocol import LoggedChange, SingleRun
+from bnnviz.engine.protocol import AnyRun, LoggedChange
 from bnnviz.engine.recording.reader import Recording, is_recording_name, place
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain_json, write_whole
@@ -95,13 +95,13 @@ class PastRun:
 
 
 def take_frames(
-    past: PastRun | SingleRun | Spec,
+    past: PastRun | AnyRun | Spec,
     frames: int = FRAMES,
     *,
     steps: int | None = None,
     only: Collection[str] | None = None,
     watch: Mapping[str, Any] | None = None,
-    measure: Callable[[SingleRun, dict[str, Any]], dict[str, float]] | None = None,
+    measure: Callable[[AnyRun, dict[str, Any]], dict[str, float]] | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> ReplayFrames:
     """Repeat a run, and take its replay frames; ``measure`` adds metrics of the run as the part ``measured``."""
@@ -162,7 +162,7 @@ def next_stride(last: float, left: int, more: int) -> float:
     return max(1.0, last * math.exp(growth))
 
 
-def past_of_run(run: SingleRun) -> PastRun:
+def past_of_run(run: AnyRun) -> PastRun:
     """Return a run of this process in the form of a file's."""
     own = run.target if run.own_target else None
     return PastRun(run.begun, list(run.changes), run.steps, str(run.device), own)
@@ -249,7 +249,7 @@ def frames_of(
 # --- repeating a run
 
 
-def _begin(past: PastRun) -> tuple[SingleRun, str]:
+def _begin(past: PastRun) -> tuple[AnyRun, str]:
     """Return the run at its start, and a message on its device."""
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.run.device import choose_device
@@ -270,7 +270,7 @@ def _begin(past: PastRun) -> tuple[SingleRun, str]:
 class _Taking:
     """Advance a run from frame to frame, and repeat its ``changes`` at their steps."""
 
-    def __init__(self, run: SingleRun, changes: Iterable[LoggedChange], last: int | None) -> None:
+    def __init__(self, run: AnyRun, changes: Iterable[LoggedChange], last: int | None) -> None:
         self.run, self.last = run, last
         self._changes = deque(changes)
         self.progress: Callable[[float, str], Any]
@@ -329,7 +329,7 @@ def timeless(frame: dict[str, Any]) -> dict[str, Any]:
     return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
 
 
-def _frame(run: SingleRun, scene: dict[str, Any], measure: Callable[..., Any] | None) -> dict[str, Any]:
+def _frame(run: AnyRun, scene: dict[str, Any], measure: Callable[..., Any] | None) -> dict[str, Any]:
     """Take a complete frame, as of a run at rest."""
     run.frame([])
     frame = timeless(run.frame(parts(scene)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.export import ExportedDraws, kept
 from bnnviz.engine.recording.reader import Recording
@@ -63,7 +63,7 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
     return _taken(found.draws, logs, {**spec, "recording": word}, points, chains, seed)
 
 
-def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
+def of_run(run: AnyRun, points: str, chains: int, seed: int) -> StartPoints:
     """Take starting points from a run of this process, like `read`."""
     if not run.draws.shape[1] or not run.alive.any():
         raise BnnvizError("The run to start from has no draws yet; continue it first.", "start")

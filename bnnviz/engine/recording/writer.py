@@ -26,7 +26,7 @@ import torch
 
 from bnnviz import paths
 from bnnviz.engine.monitor.summary import summarise
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, X, opened
 from bnnviz.engine.recording.arviz import header
 from bnnviz.engine.recording.lock import LOCK, RecordingGone, RecordingLock
@@ -53,7 +53,7 @@ _COMING, _GOING = ".coming", ".going"
 class RecordingWriter:
     """Write a run to disk."""
 
-    def __init__(self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S) -> None:
+    def __init__(self, run: AnyRun, folder: str | os.PathLike, every_s: float = _EVERY_S) -> None:
         check_zarr()
         self.run, self.folder = run, Path(folder)
         # Writing may take a fraction of the run's work; a paused run is written too.
@@ -311,7 +311,7 @@ class RecordingWriter:
                 shutil.rmtree(self.folder / _GOING)
 
 
-def _buffers(run: SingleRun) -> dict[str, torch.Tensor]:
+def _buffers(run: AnyRun) -> dict[str, torch.Tensor]:
     """Return the data written for each draw by array path, (chains, draws, numbers)."""
     stats = run.draw_stats.buffer
     told = {f"{SAMPLE_STATS}/{name}": stats[..., k : k + 1] for k, name in enumerate(run.sampler.sample_stats())}

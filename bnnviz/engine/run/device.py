@@ -7,7 +7,7 @@ import functools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -25,23 +25,13 @@ _ROW_BYTES = 4  # of the random number per row for minibatches
 _THREADED_WORK = 50_000_000
 
 
-class Timed(Protocol):
-    """The times to which a clock adds: wall seconds, CPU seconds and device seconds."""
-
-    device: torch.device
-    threads: int
-    seconds: float
-    cpu_seconds: float
-    device_seconds: float
-
-
 class Clock:
     """Add the time of a stretch of work to a run, and set the run's number of threads.
 
     Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel, after synchronisation.
     """
 
-    def __init__(self, run: Timed) -> None:
+    def __init__(self, run: Any) -> None:
         self.run, self.worked = run, 0.0
 
     def __enter__(self) -> None:

@@ -12,7 +12,7 @@ quantification, submitted to ICLR 2019; Beskos, Pinski, Sanz-Serna and Stuart 20
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,36 +33,11 @@ _SEED_SHIFT = 1_000_003
 _WEIGHED_DIM, _MIXED, _ROWS = 4, 1000, 4096  # limits of the weights: dimensions, functionals, draws at a time
 
 
-class Reading(Protocol):
-    """Parametrisation of a functional by coefficients; all shapes are (chains, nodes or 1, dim)."""
-
-    def first(self, centre: Tensor, sd: float) -> Tensor:
-        """Return the coefficients (chains, K, dim) of N(centre, sd^2)."""
-
-    def at(self, c: Tensor, z: Tensor) -> Tensor:
-        """Return theta(z)."""
-
-    def slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
-        """Return the derivative of theta(z) with respect to each of the K coefficients."""
-
-    def stretch(self, c: Tensor, z: Tensor) -> Tensor:
-        """Return the derivative of theta with respect to z."""
-
-    def stretch_slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
-        """Return the derivative of the stretch with respect to each of the K coefficients."""
-
-    def centre(self, c: Tensor) -> Tensor:
-        """Return the means (chains, dim)."""
-
-    def density(self, c: Tensor, line: Tensor) -> Tensor:
-        """Return the densities (chains, points) of one-dimensional functionals at equally spaced points (points,).
-
-        Each value is the mean over the interval around its point, so that narrow functionals remain visible.
-        """
-
-
 class MeanField:
-    """theta = mu + sd z, c = (mu, rho): the mean-field Gaussian of the functional paper."""
+    """theta = mu + sd z, c = (mu, rho): the mean-field Gaussian of the functional paper.
+
+    Shapes: c (chains, K, dim) with K = 2 coefficients, z and results (chains, nodes or 1, dim).
+    """
 
     def __init__(self, link: str) -> None:
         self.softplus = link == "softplus"
@@ -81,19 +56,19 @@ class MeanField:
         return torch.sigmoid(c[:, 1:]) if self.softplus else c[:, 1:].exp()
 
     def at(self, c: Tensor, z: Tensor) -> Tensor:
-        """Return mu + sd z."""
+        """Return theta(z) = mu + sd z."""
         return c[:, :1] + self.sd(c) * z
 
     def slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
-        """Return 1, and z times the derivative of sd."""
+        """Return the derivative of theta(z) by each coefficient: 1, and z times the derivative of sd."""
         return [torch.ones_like(z), self.sd_slope(c) * z]
 
     def stretch(self, c: Tensor, z: Tensor) -> Tensor:
-        """Return sd."""
+        """Return the derivative of theta by z: sd."""
         return self.sd(c)
 
     def stretch_slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
-        """Return 0, and the derivative of sd."""
+        """Return the derivative of the stretch by each coefficient: 0, and the derivative of sd."""
         slope = self.sd_slope(c)
         return [torch.zeros_like(slope), slope]
 
@@ -102,7 +77,10 @@ class MeanField:
         return c[:, 0]
 
     def density(self, c: Tensor, line: Tensor) -> Tensor:
-        """Return the normal masses of the intervals around equally spaced points, divided by the interval's width."""
+        """Return the densities (chains, points) of one-dimensional functionals at equally spaced points (points,).
+
+        Each is the mean over the interval around its point, so that narrow functionals remain visible.
+        """
         width = line[1] - line[0]
         edges = torch.cat([line - width / 2, line[-1:] + width / 2])
         return torch.special.ndtr((edges - c[:, 0]) / self.sd(c)[:, :, 0]).diff(dim=1) / width
@@ -170,7 +148,9 @@ class Energy(NamedTuple):
     gradient: Tensor
 
 
-def energy(reading: Reading, source: Any, c: Tensor, nodes: Tensor, weights: Tensor, share: float) -> Energy:
+def energy(
+    reading: MeanField | Hermite, source: Any, c: Tensor, nodes: Tensor, weights: Tensor, share: float
+) -> Energy:
     """Return the energy of functionals.
 
     Shapes: c (chains, K, dim), nodes, weights (chains or 1, nodes, dim) and (nodes,).
@@ -283,7 +263,7 @@ class Functional(Sampler):
 
     Attributes
     ----------
-    reading : Reading
+    reading : MeanField or Hermite
         Set by `prepare`.
     """
 

@@ -9,7 +9,6 @@ $$\log \frac1M \sum_m q_m(\theta) = \operatorname{logsumexp}_m \Bigl(-\tfrac12 |
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -21,51 +20,8 @@ _CACHED = 200_000  # numbers of a product
 _LOG_2PI = math.log(2 * math.pi)
 
 
-class Covariance(Protocol):
-    """Representation of the covariances of all proposals by factors, with the proposals first."""
-
-    @staticmethod
-    def check(dim: int) -> None:
-        """Raise a `BnnvizError` if there are too many dimensions."""
-
-    @staticmethod
-    def first(x: Tensor, sd: float) -> Tensor:
-        """Return the factors of sd^2 I for means (proposals, dim)."""
-
-    @staticmethod
-    def scaled(factor: Tensor, z: Tensor) -> Tensor:
-        """Return normal draws (proposals, draws, dim) with these covariances, from standard normal numbers."""
-
-    @staticmethod
-    def applied(factor: Tensor, g: Tensor) -> Tensor:
-        """Return the covariances times vectors (proposals, dim)."""
-
-    @staticmethod
-    def log_mixture(points: Tensor, means: Tensor, factor: Tensor) -> Tensor:
-        """Return the log density (n,), float64, of the equally weighted mixture of proposals at points (n, dim)."""
-
-    @staticmethod
-    def squared(factor: Tensor) -> Tensor:
-        """Return the covariances from factors: matrices, or variances."""
-
-    @staticmethod
-    def mixed(before: Tensor, draws: Tensor, weights: list[Tensor], shares: list[float]) -> Tensor:
-        """Return covariances plus the sum of shares * covariances of weighted draws.
-
-        Shapes: draws (proposals, draws, dim), weights (proposals, draws).
-        """
-
-    @staticmethod
-    def factorised(total: Tensor) -> tuple[Tensor, Tensor]:
-        """Return factors of covariances, and which are positive definite; rounding may hide singular ones."""
-
-    @staticmethod
-    def singular(total: Tensor) -> Tensor:
-        """Return which covariances are singular up to rounding."""
-
-
 class Full:
-    """Lower Cholesky factors (proposals, dim, dim)."""
+    """The covariances of all proposals by their lower Cholesky factors L (proposals, dim, dim)."""
 
     @staticmethod
     def check(dim: int) -> None:
@@ -79,22 +35,22 @@ class Full:
 
     @staticmethod
     def first(x: Tensor, sd: float) -> Tensor:
-        """Return sd times the identity."""
+        """Return the factors of sd^2 I for means x (proposals, dim)."""
         return (sd * torch.eye(x.shape[1], dtype=x.dtype, device=x.device)).repeat(len(x), 1, 1)
 
     @staticmethod
     def scaled(factor: Tensor, z: Tensor) -> Tensor:
-        """Return z L'."""
+        """Return normal draws z L' from standard normal numbers z (proposals, draws, dim)."""
         return z @ factor.mT
 
     @staticmethod
     def applied(factor: Tensor, g: Tensor) -> Tensor:
-        """Return L L' g."""
+        """Return L L' g, the covariances times vectors g (proposals, dim)."""
         return (factor @ (factor.mT @ g[..., None]))[..., 0]
 
     @staticmethod
     def log_mixture(points: Tensor, means: Tensor, factor: Tensor) -> Tensor:
-        """Return the log density of the mixture.
+        """Return the log density (n,), float64, of the equally weighted mixture of proposals at points (n, dim).
 
         Products with inverse factors take a third of the time of triangular solves. The inverses are computed in
         float64, so that only the product is rounded.
@@ -122,7 +78,10 @@ class Full:
 
     @staticmethod
     def mixed(before: Tensor, draws: Tensor, weights: list[Tensor], shares: list[float]) -> Tensor:
-        """Return matrices."""
+        """Return covariances plus the sum of shares * covariances of weighted draws.
+
+        Shapes: draws (proposals, draws, dim), weights (proposals, draws).
+        """
         total = before
         for weight, share in zip(weights, shares, strict=True):
             if share:
@@ -133,7 +92,7 @@ class Full:
 
     @staticmethod
     def factorised(total: Tensor) -> tuple[Tensor, Tensor]:
-        """Return Cholesky factors, and where they exist."""
+        """Return the factors of covariances, and where they exist; rounding may hide singular ones."""
         made, trouble = torch.linalg.cholesky_ex(total)
         return made, (trouble == 0) & torch.isfinite(made).flatten(1).all(1)
 
@@ -146,7 +105,7 @@ class Full:
 
 
 class Diagonal:
-    """Standard deviations (proposals, dim)."""
+    """The same by standard deviations (proposals, dim)."""
 
     @staticmethod
     def check(dim: int) -> None:

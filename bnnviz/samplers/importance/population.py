@@ -35,7 +35,7 @@ from bnnviz import settings
 from bnnviz.messages import Message
 from bnnviz.samplers.base import Sampler, Traits, counters
 from bnnviz.samplers.importance.draw_collector import PopulationDrawCollector, PopulationStats, PopulationTrace
-from bnnviz.samplers.importance.mixture import Covariance, Full
+from bnnviz.samplers.importance.mixture import Diagonal, Full
 from bnnviz.samplers.importance.text import WeightsText
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
@@ -95,7 +95,7 @@ class Population(Sampler):
     )
     compiles = False
     text = WeightsText
-    covariance: ClassVar[type[Covariance]] = Full
+    covariance: ClassVar[type[Full | Diagonal]] = Full
 
     draws_each = settings.Integer(
         100, bounds=(1, 10_000), scale="log", label="Draws of each", doc="Draws per proposal and iteration: K."
