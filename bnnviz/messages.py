@@ -113,7 +113,6 @@ TEXTS = {
     "live_stein": "By Stein's identity the variances so far are about {share:.0f}% too large ({low:.0f} to"
     " {high:.0f}%).",
     "live_narrow": "By Stein's identity the variances are {percent:.0f}% of the posterior's: {cause}.",
-    "slow_eager": "This run takes long and is not compiled: a compiled step may be many times faster.",
     "no_progress": "No chain has made a draw for {seconds:,.0f} s. Use fewer steps per draw, or rescale the"
     " parameters.",
     "steps_left": "Step {done:,} of {most}, {how} {seconds:,.0f} s left.",

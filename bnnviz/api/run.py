@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Kernel = Literal["eager", "compiled", "auto"]
+Kernel = Literal["eager", "compiled"]
 Dtype = Literal["float32", "float64", "auto"]
 StartFrom = Literal["last", "draws"]
 Seed = int | np.random.Generator | torch.Generator | None
@@ -286,11 +286,9 @@ def start(
     dtype : {"float32", "float64", "auto"} or torch.dtype
         ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, and float32 for
         anything else or for a function without float64 support. It evaluates a function once before the run starts.
-    kernel : {"eager", "compiled", "auto"}
+    kernel : {"eager", "compiled"}
         ``compiled`` compiles the whole step, which is many times faster, after half a minute the first time. A run with
-        a number of draws waits for it, so that its draws are reproducible. ``auto`` does not wait: another process
-        compiles the step of a long run, which switches to it when ready. From that step on, recorded in the change log,
-        draws differ by rounding.
+        a number of draws waits for it, so that its draws are reproducible; they differ from eager ones by rounding.
     settings, target_settings : dict, optional
         Settings of the sampler and of a named target, by name.
     paused : bool

@@ -74,7 +74,7 @@ def sample(
     chains: Annotated[int | None, typer.Option(help="Chains that advance together.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the run's random numbers.")] = None,
     device: options.Device = None,
-    kernel: Annotated[str | None, typer.Option(help="eager, compiled (machine code of the step), or auto.")] = None,
+    kernel: Annotated[str | None, typer.Option(help="eager, or compiled (machine code of the step).")] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUN.nc", help="Save the run here; ArviZ opens it.")] = None,
     record: Annotated[
         str | None,

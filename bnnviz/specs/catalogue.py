@@ -43,11 +43,11 @@ class RunSettings(settings.param.Parameterized):
     dtype = settings.Choice("float32", objects=["float32", "float64"], doc="Precision of states and gradients.")
     kernel = settings.Choice(
         "eager",
-        objects=["eager", "compiled", "auto"],
+        objects=["eager", "compiled"],
         doc="How steps are computed. eager: operation by operation. compiled: the whole step as machine code, many"
         " times faster with few chains; it needs a C++ compiler, and the first compilation takes half a minute, during"
-        " which a live run continues. auto: eager, while long runs compile in the background. On a GPU compiled"
-        " captures the step as a CUDA graph, at once and without a compiler.",
+        " which a live run continues. On a GPU compiled captures the step as a CUDA graph, at once and without a"
+        " compiler.",
     )
 
 

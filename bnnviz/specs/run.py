@@ -76,9 +76,8 @@ class Spec:
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64"}
-    kernel : {"eager", "compiled", "auto"}
-        How steps are computed: operation by operation, as machine code for the whole step, or eager until a long run
-        has compiled the step in the background.
+    kernel : {"eager", "compiled"}
+        How steps are computed: operation by operation, or as machine code for the whole step.
     file : dict or None
         Description of a user's file: name, sha256, rows, inputs, target and task. `checked` fills it in from the
         attachment.

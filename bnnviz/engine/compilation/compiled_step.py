@@ -185,7 +185,6 @@ class KernelSwitch:
         self._compilation: Compilation | Capture | None = None
         self._sampler: Sampler | None = None
         self._eager: Callable[..., StepBatch] | None = None
-        self._is_native = False
 
     def taker(self, sampler: Sampler, state: Any) -> Callable[..., StepBatch]:
         """Return a function to take steps of a sampler: `bnnviz.samplers.warmup.take` or the compiled kernel."""
@@ -194,13 +193,7 @@ class KernelSwitch:
         if self._sampler is not sampler:
             kernel = eager_kernel(sampler, state)
             self._sampler, self._eager = sampler, partial(warmup.take, sampler) if kernel is None else kernel.take
-            self._is_native = kernel is not None and kernel.is_native
         return self._eager
-
-    def is_native(self, sampler: Sampler, state: Any) -> bool:
-        """Return whether uncompiled steps are pure C++, which no compiled step outperforms."""
-        self.taker(sampler, state)
-        return self._is_native
 
     @property
     def state(self) -> str:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bnnviz import cpp
-from bnnviz.messages import Message, Remedy
+from bnnviz.messages import Message
 
 _LONG_S = 3.0  # seconds beyond which a run reports its progress
 _NOWHERE_S = 30.0  # of work without a draw
-_SLOW_EAGER = Message("slow_eager", Remedy("compile the step", {"kernel": "compiled"}))
 
 
 class Waiting:
@@ -28,17 +26,6 @@ class Waiting:
         made = int(self._run.store.made.sum())
         if made != self._made or self._run.phase == "tuning":
             self._made, self._since = made, self._run.seconds
-        # A run restored from a checkpoint has the note already.
-        if _SLOW_EAGER not in self._run.notes and self._should_compile():
-            self._run.notes.append(_SLOW_EAGER)
-
-    def _should_compile(self) -> bool:
-        """Return whether compiled steps, not requested yet, would shorten a run with an end."""
-        run = self._run
-        if run.spec.draws is None or run.spec.kernel != "eager" or not run.is_long:
-            return False
-        can = run.device.type == "cuda" or cpp.compiler() is not None
-        return can and run.sampler.compiles and not run.target.not_compiled
 
     def message(self) -> Message | None:
         """Return the progress of the start search or the warm-up, or a lack of draws; None if irrelevant."""

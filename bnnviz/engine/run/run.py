@@ -6,7 +6,6 @@ Observers are listeners; `bnnviz.engine.viewed_run` defines those that make fram
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -47,7 +46,6 @@ _LONGEST_BLOCK = 256
 # Maximum fraction of the caller's time per block, so that observers get answers in time.
 BLOCK_SHARE = 0.6
 _STEP_SECONDS = 0.008  # initial guess
-_SHORT_S, _COMPILE_S = 4.0, 25.0  # minimum seconds of an eager run, and of a compilation
 # Maximum numbers of a block's states: 80 MB.
 _BLOCK_NUMBERS = 20_000_000
 
@@ -297,16 +295,7 @@ class Run(Restorable):
 
     @property
     def _wants_kernel(self) -> bool:
-        asked = self.spec.kernel == "compiled" or self.spec.kernel == "auto" and self.is_long
-        return asked and self.sampler.compiles and not self.target.not_compiled
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the run has lasted for a while and will outlast the compilation of a step other than C++."""
-        left = self.seconds * (1 / max(self.progress, 1e-9) - 1) if self.spec.draws is not None else math.inf
-        begun = self.compiled_since is not None or self.kernel == "compiling"
-        pays = self.seconds > _SHORT_S and left > _COMPILE_S
-        return begun or pays and not (self._steps_compile and self._switch.is_native(self.sampler, self.state))
+        return self.spec.kernel == "compiled" and self.sampler.compiles and not self.target.not_compiled
 
     @property
     def _steps_compile(self) -> bool:
@@ -321,8 +310,7 @@ class Run(Restorable):
             return False
         self._switch.begin(self.sampler, self.state, self.numbers, self.threads)
         # A run resumed from a checkpoint had its kernel before.
-        waits = self.wait_for_compile and self.spec.kernel == "compiled"
-        return (waits or self.compiled_since is not None) and self.kernel == "compiling"
+        return (self.wait_for_compile or self.compiled_since is not None) and self.kernel == "compiling"
 
     def _swap_kernel(self) -> None:
         """Switch to the compiled kernel between two blocks if it is ready."""

@@ -21,7 +21,6 @@ from traced_loop import TracedLoop, begun, finished, sampling, traced_kernel
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.compilation.native_step import NativeLoop, ProgramPartLoop
-from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import Draw, seeded
@@ -181,16 +180,13 @@ class ByHand:
         raise AssertionError("it waited")
 
 
-def test_a_long_run_takes_over_a_kernel_that_was_compiled_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_does_not_wait_takes_over_a_kernel_compiled_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_step, "Compilation", ByHand)
     monkeypatch.setattr(compiled_step, "eager_kernel", lambda *args: None)
-    spec = BANANA.replace(kernel="auto", sampler="nuts", settings={"max_treedepth": 4})
+    spec = BANANA.replace(kernel="compiled", sampler="nuts", settings={"max_treedepth": 4})
     eager = finished(spec.replace(kernel="eager"))
     run = begun(spec)
-    run.step_proposal()
-    assert run.kernel == "eager"
-    monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
-    monkeypatch.setattr(run_module, "_COMPILE_S", 0.0)
+    run.wait_for_compile = False
     while run.kernel == "eager":
         run.step_proposal()
     assert run.kernel == "compiling" and not run.finished

@@ -15,7 +15,6 @@ from traced_loop import begun
 from bnnviz import cpp
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.native_step import eager_kernel
-from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
@@ -192,16 +191,6 @@ def test_what_a_density_returns_may_have_any_layout(density: Callable[[torch.Ten
     kernel = eager_kernel(run.sampler, run.state)
     for _ in range(3):
         compared(run, kernel, not run.sampler.is_tuned(run.state), 2e-3)
-
-
-@needs_compiler
-def test_steps_in_cpp_throughout_are_compiled_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
-    for target, compiles in (("network", False), ("gaussian", True)):
-        run = begun(spec_of(target, settings={"metric": "diagonal"}, warmup=20, draws=100_000, kernel="auto"))
-        run.take(4, 1e9)
-        assert run._wants_kernel is compiles
-        run._switch.drop()
 
 
 @needs_compiler

@@ -6,14 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
-from conftest import needs_compiler
 
 from bnnviz.engine.monitor.waiting import Waiting
-from bnnviz.engine.run import run as run_module
-from bnnviz.engine.run.run import Run
-from bnnviz.messages import Message
-from bnnviz.specs.run import Spec
 
 
 def run(**changes: Any) -> Any:
@@ -46,28 +40,3 @@ def test_a_run_without_a_draw_for_long_makes_no_progress() -> None:
     going.store.made[0] = 1
     waiting.note()
     assert waiting.message() is None
-
-
-def short(sampler: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[Message]:
-    """Return the notes of a run of which every time is long."""
-    monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
-    monkeypatch.setattr(run_module, "_COMPILE_S", 0.0)
-    going = Run(
-        Spec("banana", {}, sampler, **{"chains": 2, "draws": 10, "warmup": 4, "device": "cpu"} | more).checked()
-    )
-    going.prepare()
-    for step in range(60):
-        going = Run.restore(going.checkpoint()) if step == 5 else going
-        if not going.finished:
-            going.step_proposal()
-    return going.notes
-
-
-@needs_compiler
-def test_a_long_run_is_told_of_compiled_steps_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    (note,) = short("hmc", monkeypatch)
-    assert note.code == "slow_eager" and note.remedies[0].options == {"kernel": "compiled"}
-    assert short("hmc", monkeypatch, draws=None) == []
-    assert short("pmcnet", monkeypatch, settings={"draws_each": 5}) == [], "its steps cannot be compiled"
-    monkeypatch.setattr("bnnviz.cpp.compiler", lambda: None)
-    assert short("hmc", monkeypatch) == []
