@@ -29,7 +29,7 @@ from bnnviz_app.lessons import serve_lessons
 # A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
 # longer from the page to its connection gets the page built again, with style sheets from elsewhere.
 SESSION_LIFETIME_MS = 15_000
-SESSION_CHECK_MS = 200
+SESSION_CHECK_MS = 1000
 MOST_MESSAGE = 20 << 20  # bytes of a browser's message: a file comes in pieces of 10 MiB
 MOST_BODY = 1 << 20  # bytes of a form: there is only the login
 _FIRST_PAGES = ("bnnviz_app.page", "bnnviz_app.pages.lab")

@@ -170,7 +170,7 @@ def test_the_papers_row_sums_are_a_poor_reference_and_do_no_other_harm():
     target = targets.Gaussian(size=5, correlation=0.8, spread=3.0)
     sampler = make("boomerang", {"spacing": 0.5, "curvature": "published"})
     assert verdict_on(target, sampler).p > LEVEL
-    assert "raised to their floor" in sampler.remarks()[0]
+    assert sampler.remarks()[0].code == "floored_precision"
 
 
 def test_exact_event_times_need_a_gaussian():

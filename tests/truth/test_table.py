@@ -9,7 +9,6 @@ from families import PDMPS
 from scipy import stats
 
 from bnnviz import samplers, targets
-from bnnviz.samplers.pdmp.bounds import grid
 from truth import known_answers
 from truth.calibration import KnownAnswers, limit, of_draws, of_path, p_value
 from truth.known_answers import SamplerCase, check, far, known_targets, sampler_cases
@@ -154,13 +153,7 @@ def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, b
 
 
 @pytest.mark.slow
-def test_cells_are_short_enough_for_what_lies_between_two_modes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rate that is missed within a cell violates nothing: many chains are needed to see it."""
+def test_cells_of_the_grid_miss_no_rate_between_two_modes() -> None:
     target, case = known_targets()["gaussian_mixture"], SamplerCase("sigma_bps", {"bound": "grid"})
-
-    def worst() -> float:
-        return max(abs(test.z) for test in known_answers.measure(case, target, 300.0, 80, 3000))
-
-    assert worst() < limit(1e-4, 12, 3000)
-    monkeypatch.setattr(grid, "_FARTHEST", 4.0)
-    assert worst() > limit(1e-4, 12, 3000)
+    worst = max(abs(test.z) for test in known_answers.measure(case, target, 300.0, 80, 3000))
+    assert worst < limit(1e-4, 12, 3000)

@@ -28,7 +28,7 @@ from bnnviz.errors import BnnvizError
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster, Security
 
-WATCH_S = 0.1  # between two looks for lost workers
+WATCH_S = 1.0  # between two looks for lost workers
 
 log = logging.getLogger(__name__)
 

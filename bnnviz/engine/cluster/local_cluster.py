@@ -32,13 +32,18 @@ PRELOAD = "bnnviz.engine.cluster.worker"
 GPU = "GPU"  # the resource that a worker with a GPU advertises
 LEAST_MEMORY = 2 * 2**30
 CONNECT_S = 4.0  # looking for a remote scheduler
+HEARTBEAT_S = 10.0  # between two reports of a worker; a lost connection is noticed at once
 WORKER_S = 60.0  # waiting for a worker: a new process imports torch
 CONFIG = {
     # The profiler would take the interpreter from the sampler and the page a hundred times a second.
     "distributed.worker.profile.enabled": False,
+    # An idle server should cost nothing: fewer statistics, which only Dask's own pages show.
     "distributed.admin.tick.interval": "2s",
+    "distributed.admin.tick.cycle": "1m",
     "distributed.admin.system-monitor.interval": "10s",
-    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.client.scheduler-info-interval": "1m",
+    "distributed.scheduler.work-stealing-interval": "10s",
+    "distributed.worker.memory.monitor-interval": "5s",
     # Actors cannot be spilled or moved.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
@@ -71,7 +76,7 @@ def local_cluster(workers: int | None = None) -> LocalCluster:
     configured = distributed.Security()
     try:
         with _workers_ignore_ctrl_c():
-            return distributed.LocalCluster(
+            cluster = distributed.LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
                 host="127.0.0.1",
@@ -82,12 +87,24 @@ def local_cluster(workers: int | None = None) -> LocalCluster:
                 preload=[PRELOAD],
                 env={"BNNVIZ_GPUS": ",".join(gpus)},
                 config=CONFIG,
+                scheduler_kwargs={"dashboard": False},
+                scheduler_sync_interval="1m",
                 **({"resources": {GPU: 1}} if gpus else {}),
             )
     except (OSError, RuntimeError) as error:
         raise BnnvizError(
             f"The worker processes could not be started ({error}); in a script, do it under if __name__ == '__main__'."
         ) from error
+    _slow_down(cluster.scheduler)
+    return cluster
+
+
+def _slow_down(scheduler: Any) -> None:
+    """Let workers report every 10 s instead of .5 s, and do not look for idleness, which nothing here asks about."""
+    heartbeat = scheduler.handlers["heartbeat_worker"]
+    scheduler.handlers["heartbeat_worker"] = lambda **report: {**heartbeat(**report), "heartbeat-interval": HEARTBEAT_S}
+    for name in ("idle-timeout", "no-workers-timeout"):
+        scheduler.loop.add_callback(scheduler.periodic_callbacks[name].stop)
 
 
 @contextlib.contextmanager

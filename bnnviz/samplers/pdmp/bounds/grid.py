@@ -36,10 +36,7 @@ from bnnviz.samplers.pdmp.thinning import PROBE, PROPOSAL, REJECTED, Bound, Draw
 _CUBIC = 4 / 27
 # Tolerance relative to the rates at the ends: the rate is computed in single precision.
 _ROUNDING = 1e-3
-# Horizons per cell. The ends do not show a maximum between them: cells four times as long cause no violations, but the
-# posterior of a mixture is 4 % too wide.
-_FARTHEST = 1.0
-_SHORTEST = 1 / 4  # of that, at the start of a path
+_SHORTEST = 1 / 4  # of the longest cell, at the start of a path
 _RETREAT = 0.25  # of the distance, after a look-ahead that went too far
 _MOST_WASTED = 4.0  # expected rejected proposals per cell, above which a nearer look-ahead is cheaper
 _WIDER = 1.08
@@ -166,7 +163,7 @@ class Grid(Bound):
         """Propose within the cell, or continue to the next one and evaluate its end."""
         t = first_arrival(s, state.slope, state.height, draw(s))
         passed = ~state.probing & (t > state.t1)
-        most = (_FARTHEST * horizon).clamp_max(self.widest)
+        most = horizon.clamp_max(self.widest)
         width = torch.where(passed, torch.minimum(state.width * _WIDER, most), state.width)
         end = torch.where(passed, state.t1 + width, state.t1)
         after = torch.where(passed, state.t1, s)
