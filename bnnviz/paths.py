@@ -24,6 +24,11 @@ def live() -> Path:
     return home() / "live"
 
 
+def draws() -> Path:
+    """Return the folder of draws that exceed memory during a run."""
+    return home() / "draws"
+
+
 def results() -> Path:
     """Return the folder of experiment records made on this machine."""
     return home() / "measured"

@@ -124,6 +124,8 @@ def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | Non
         return None
     if isinstance(target, targets.Target):
         return target
+    if isinstance(target, torch.distributions.Distribution):
+        return targets.DistributionDensity(target)
     if isinstance(target, torch.nn.Module):
         raise BnnvizError("A module alone is not a target: give bnnviz.BNN(module, (inputs, observations)).", "target")
     if not callable(target):

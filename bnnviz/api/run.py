@@ -259,7 +259,7 @@ def start(
     ----------
     target : str, Spec, UserTable, Target or callable
         A registered name; a `Spec`, which replaces all other arguments; a table from `bnnviz.data.read_table`; a `BNN`
-        of your network and data or another `Target`; or a function U of
+        of your network and data or another `Target`; a distribution of ``torch.distributions``; or a function U of
         states (chains, dim) in torch that returns (chains,), minus the log density up to a constant.
     sampler : str or Sampler
         A registered name, or an instance with its settings. ``auto`` is for a network on a table: a blocking pilot

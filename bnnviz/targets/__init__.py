@@ -4,6 +4,7 @@ from bnnviz.targets.base import REGISTRY, Callable, Target
 from bnnviz.targets.bnn import BNN, NOISES
 from bnnviz.targets.bnn_network import Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture
+from bnnviz.targets.distributions import DistributionDensity
 from bnnviz.targets.few_data import LogisticRegression, TwoData
 from bnnviz.targets.images import ImageNetwork
 from bnnviz.targets.likelihoods import Likelihood
@@ -16,6 +17,7 @@ __all__ = [
     "REGISTRY",
     "Banana",
     "Callable",
+    "DistributionDensity",
     "DoubleWell",
     "Funnel",
     "Gaussian",

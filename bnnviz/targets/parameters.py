@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import biject_to, constraints
+from torch.distributions import Transform, biject_to, constraints
 from torch.distributions.constraints import Constraint
 
 from bnnviz.errors import BnnvizError
@@ -45,8 +45,6 @@ class Parameter:
     shape : tuple of int
     free_shape : tuple of int
         Shape of the unconstrained coordinates; a simplex has one less.
-    transform : torch.distributions.Transform
-        The bijection from the unconstrained coordinates.
 
     Raises
     ------
@@ -64,7 +62,7 @@ class Parameter:
     def __init__(self, constraint: Constraint = constraints.real, shape: Shape = ()) -> None:
         self.constraint, self.shape = constraint, _shape(shape)
         try:
-            self.transform = transform = biject_to(constraint)
+            transform = self.transform
             self.free_shape = tuple(transform.inverse_shape(self.shape))
             free = torch.zeros(1, *self.free_shape, dtype=torch.float64)
             value = transform(free)
@@ -79,6 +77,11 @@ class Parameter:
             raise BnnvizError(_UNFIT.format(self.shape, constraint), "parameters") from error
         if not fits or 0 in self.free_shape:
             raise BnnvizError(_UNFIT.format(self.shape, constraint), "parameters")
+
+    @property
+    def transform(self) -> Transform:
+        """The transform from unconstrained coordinates."""
+        return biject_to(self.constraint)
 
     @property
     def size(self) -> int:
@@ -242,6 +245,10 @@ class ParameterDensity(Callable):
         found = {name: parameter.value(x[:, place]) for name, (parameter, place) in self._parts.items()}
         value = self.checked(self.called(x, {name: values for name, (values, _) in found.items()}), x)
         return value - sum(jacobian for _, jacobian in found.values())
+
+    def _put(self, name: str, parameter: Parameter) -> None:
+        """Replace a parameter by another of the same size."""
+        self._parts[name] = self._parts[name]._replace(parameter=parameter)
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
         """Return the parameters ``(n, *shape)`` by name at x (n, dim)."""

@@ -44,9 +44,9 @@ def test_a_changed_object_is_told_by_its_checksum(tmp_path: Path) -> None:
 
 def test_all_folders_lie_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    folders = [paths.recordings, paths.live, paths.results, paths.reproduced]
+    folders = [paths.recordings, paths.live, paths.draws, paths.results, paths.reproduced]
     found = [folder().relative_to(tmp_path).as_posix() for folder in folders]
-    assert found == ["recordings", "live", "measured", "reproduced"]
+    assert found == ["recordings", "live", "draws", "measured", "reproduced"]
     assert not any(tmp_path.iterdir())
 
 

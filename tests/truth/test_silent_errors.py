@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 import torch
 from scipy import special
 from torch import nn
+from torch.distributions import Independent, RelaxedOneHotCategorical, VonMises
+from torch.distributions.relaxed_categorical import ExpRelaxedCategorical
 
 import bnnviz
 from bnnviz.engine.run.edges import edge_between
@@ -212,7 +215,42 @@ def test_a_loss_is_told_from_a_log_likelihood(function: Any, is_loss: bool) -> N
     assert ("likelihood_sign" in found) == is_loss
 
 
+# --- supports
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        VonMises(torch.tensor(2.5), torch.tensor(1.0)),
+        Independent(VonMises(torch.tensor([2.5, -3.0]), torch.tensor([1.0, 4.0])), 1),
+    ],
+)
+def test_angles_stay_in_one_turn(distribution: Any) -> None:
+    x = bnnviz.sample(distribution, "nuts", draws=100, warmup=100, chains=6, seed=1).parameters()["x"]
+    x = np.asarray(x).reshape(600, -1)
+    torch.manual_seed(0)
+    exact = distribution.sample((20_000,)).numpy().reshape(20_000, -1)
+    assert np.abs(x).max() <= math.pi + 1e-6
+    np.testing.assert_allclose(np.exp(1j * x).mean(0), np.exp(1j * exact).mean(0), atol=0.2)
+
+
+def test_a_relaxed_category_is_a_simplex() -> None:
+    distribution = RelaxedOneHotCategorical(torch.tensor(0.7), probs=torch.tensor([0.2, 0.3, 0.5]))
+    x = np.asarray(
+        bnnviz.sample(distribution, "nuts", draws=100, warmup=100, chains=6, seed=1).parameters()["x"]
+    ).reshape(-1, 3)
+    torch.manual_seed(0)
+    exact = distribution.sample((20_000,)).numpy()
+    np.testing.assert_allclose(x.sum(1), 1, rtol=1e-5)
+    np.testing.assert_allclose(x.mean(0), exact.mean(0), atol=0.1)
+    np.testing.assert_allclose((x**2).mean(0), (exact**2).mean(0), atol=0.1)
+
+
 def test_a_density_without_an_integral_is_refused() -> None:
+    with pytest.raises(bnnviz.BnnvizError, match="integral"):
+        bnnviz.targets.DistributionDensity(
+            ExpRelaxedCategorical(torch.tensor(0.7), probs=torch.tensor([0.2, 0.3, 0.5]))
+        )
     with pytest.raises(bnnviz.BnnvizError) as error:
         bnnviz.sample(lambda x: 2 * torch.cos(x[:, 0]), "nuts", dim=1, draws=2000)
     assert "integral" in str(error.value)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import math
+import mmap
+import os
+import shutil
+import tempfile
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,8 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz import memory
+from bnnviz import memory, paths
 from bnnviz.engine.run.device import free_memory
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Draws
 
 LIVE_CAPACITY = 2000
@@ -19,6 +26,8 @@ _EARLY = 16
 # Maximum numbers of draws without a limit: 400 MB. Many chains keep fewer draws, but never too few to thin.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 64
 BLOCK = 16  # draws of each chain
+# Bytes of draws on a CPU from which on a file holds them, and maximum bytes before a flush.
+_IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
 
 
 class BlockStore:
@@ -64,7 +73,7 @@ def _name(block: Tensor) -> str:
 
 
 class DrawStore:
-    """Keep draws up to a limit, or thin them without one."""
+    """Keep draws up to a limit, or thin them without one; many draws of large networks in a file."""
 
     def __init__(
         self,
@@ -79,9 +88,8 @@ class DrawStore:
         self.limit, self.every = limit, 1
         room = max(_FEWEST, _MOST_NUMBERS // max(chains * dim, 1) // 2 * 2)
         capacity = min(capacity, room) if limit is None else limit
-        size = chains * capacity * dim * dtype.itemsize
-        memory.check(size, "The draws", "keep fewer draws", "draws", free_memory(device))
-        self.buffer = torch.zeros(chains, capacity, dim, device=device, dtype=dtype)
+        self._room = Room((chains, capacity, dim), device, dtype)
+        self.buffer = self._room.tensor
         self.pass_over(skip)
         self.counts = np.zeros(chains, dtype=np.int64)
         self.made = np.zeros(chains, dtype=np.int64)
@@ -107,6 +115,7 @@ class DrawStore:
             keep &= index < self.limit
         chain, slot = chain[keep], index[keep] // self.every
         self.buffer[chain, slot] = x[keep]
+        self._room.written(x[keep])
         np.maximum.at(self.counts, chain.cpu().numpy(), (slot + 1).cpu().numpy())
 
     def _add_early(self, chain: Tensor, index: Tensor, x: Tensor) -> None:
@@ -166,3 +175,52 @@ class DrawStore:
         """Insert the first draws (chains, draws, dim)."""
         self._blocks = []
         self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
+        self._room.written(kept)
+
+
+class Room:
+    """A tensor of zeros; a large one on a CPU is an unnamed file with its active pages in memory."""
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
+        size = math.prod(shape) * dtype.itemsize
+        if device.type != "cpu":
+            memory.check(size, "The draws", "keep fewer draws, or take the CPU", "draws", free_memory(device))
+        self._map: mmap.mmap | None = None
+        self._unwritten = 0
+        if device.type != "cpu" or size <= _IN_MEMORY:
+            self.tensor = torch.zeros(shape, device=device, dtype=dtype)
+            return
+        self._map = _mapped(size)
+        self.tensor = torch.frombuffer(self._map, dtype=dtype).view(shape)
+
+    def written(self, x: Tensor) -> None:
+        """Count written bytes and release flushed pages from memory."""
+        if self._map is None:
+            return
+        self._unwritten += x.numel() * x.element_size()
+        if self._unwritten >= _UNWRITTEN:
+            self._unwritten = 0
+            self._map.flush()
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    """Map an anonymous file of ``size`` bytes with reserved disk space."""
+    folder = paths.draws()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if size > shutil.disk_usage(folder).free:  # some disks would be filled before they report it
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with tempfile.TemporaryFile(dir=folder) as file:
+            # Without reserved disk space a write to the map would end the process.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+            return mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise BnnvizError(
+            f"The draws take {size / 1e9:.1f} GB, which the folder {folder} cannot hold ({error.strerror}): keep fewer"
+            " draws, or set BNNVIZ_HOME to a folder on a larger disk.",
+            "draws",
+        ) from error

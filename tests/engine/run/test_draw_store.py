@@ -1,13 +1,14 @@
-"""The store of draws."""
+"""Draws of large networks: they lie in a file, and are looked at without a copy."""
 
 from __future__ import annotations
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
-from bnnviz import memory
 from bnnviz.diagnostics.geometry import pca
+from bnnviz.engine.run import draw_store
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Draws
@@ -28,17 +29,36 @@ def filled(limit: int | None, dim: int, count: int) -> DrawStore:
 
 
 @pytest.mark.parametrize("limit", [6, None])
-def test_a_loaded_store_has_the_same_draws(limit: int | None) -> None:
-    alive, store = np.array([True, True]), filled(limit, 50, 20)
+def test_a_file_holds_what_memory_does(monkeypatch: pytest.MonkeyPatch, tmp_path, limit: int | None) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    alive = np.array([True, True])
+    plain = filled(limit, 50, 20)
+    monkeypatch.setattr(draw_store, "_IN_MEMORY", 100)
+    monkeypatch.setattr(draw_store, "_UNWRITTEN", 500)
+    mapped = filled(limit, 50, 20)
+    assert (tmp_path / "draws").is_dir() and not list((tmp_path / "draws").iterdir())
+    assert torch.equal(plain.view(alive), mapped.view(alive))
     again = DrawStore(2, 50, limit, 1, CPU, torch.float32, capacity=8)
-    again.load(store.save())
-    assert store.common(alive) > 0 and torch.equal(again.view(alive), store.view(alive))
+    again.load(mapped.save())
+    assert torch.equal(again.view(alive), plain.view(alive))
 
 
-def test_more_draws_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available", lambda: 1 << 29)
-    with pytest.raises(BnnvizError) as caught:
-        DrawStore(4, 1_000_000, 1000, 0, CPU, torch.float32)
+def test_most_of_many_draws_is_not_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    dim, count = 250_000, 600
+    before = psutil.Process().memory_info().rss
+    store = DrawStore(1, dim, count, 0, CPU, torch.float32)
+    for index in range(count):
+        store.add(rows(0, index, torch.full((dim,), float(index))))
+    grown = psutil.Process().memory_info().rss - before
+    assert grown < 0.35 * 4 * dim * count
+    assert torch.equal(store.view(np.array([True]))[0, :, -1], torch.arange(count, dtype=torch.float32))
+
+
+def test_a_disk_that_is_too_small_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    with pytest.raises(BnnvizError, match="keep fewer draws") as caught:
+        draw_store._mapped(1 << 60)
     assert caught.value.field == "draws"
 
 
