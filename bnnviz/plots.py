@@ -30,7 +30,7 @@ _HOMES = {
     for name, module in MODULES.items()
     if f"\ndef {name}(" in (Path(__file__).parents[1] / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
 } | {name: f"bnnviz.figures.still.{module}" for name, module in _STILL.items()}
-#: What the documentation of each figure has before what it raises.
+#: What the documentation of all figures has between the parameters and the example.
 _SHARED = """
     dark : bool, default False
         Draw for a dark page.
@@ -40,6 +40,11 @@ _SHARED = """
     hv.Overlay, or hv.Layout of several panels
 
     Raises
+    ------
+    BnnvizError
+        If the source cannot be read, does not hold what the figure draws, or an argument does not fit it.
+
+    Examples
 """
 
 __all__ = list(_HOMES)
@@ -55,7 +60,7 @@ def _rendered(function: Callable[..., Any]) -> Callable[..., Any]:
 
         return shown(function(*args, **options), dark)
 
-    figure.__doc__ = function.__doc__.replace("\n\n    Raises\n", _SHARED, 1)
+    figure.__doc__ = function.__doc__.replace("\n\n    Examples\n", _SHARED, 1)
     plain = inspect.signature(function)
     added = inspect.Parameter("dark", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool")
     figure.__signature__ = plain.replace(

@@ -13,7 +13,8 @@ from bnnviz.errors import BnnvizError
 from bnnviz.figures import listing
 from bnnviz.figures.live.view import View
 from bnnviz.lessons import content
-from bnnviz.specs import url
+from bnnviz.specs import catalogue, url
+from bnnviz.specs.run import Spec
 from bnnviz_app import address
 from bnnviz_app.access import roles
 from bnnviz_app.classroom import requests
@@ -31,6 +32,7 @@ from bnnviz_app.session import Session
 from bnnviz_app.theme import SHEETS
 
 _THEME = {False: "default", True: "dark"}  # in the address
+_ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")  # parts of every run
 PRESETS = Path(__file__).parents[1] / "presets"
 
 
@@ -308,7 +310,8 @@ class RunPage(Page):
 
     def _bar(self, *controls: Any) -> pn.FlexBox:
         """Return the line above the stage: these controls, and the button that opens the settings."""
-        opens = button("Settings", lambda: self.on_settings(), icon="tune", margin=(4, 4), align="center")
+        look = {"icon": "tune", "margin": (4, 4), "min_height": 32, "align": "center"}
+        opens = button("Settings", lambda: self.on_settings(), **look)
         return pn.FlexBox(
             *(*controls, *([opens] if self.settings else [])),
             sizing_mode="stretch_width",
@@ -379,6 +382,14 @@ class RunPage(Page):
         keys = self._keys()
         if name in keys:
             keys[name]()
+
+
+def emitted(spec: Spec) -> set[str]:
+    """Return the parts that a run of this spec emits, according to the catalogue."""
+    listing = catalogue.load()
+    items = [*listing["targets"], *listing["samplers"]]
+    named = [set(item["emits"]) for item in items if item["name"] in (spec.target, spec.sampler)]
+    return set(_ALWAYS).union(*named)
 
 
 def visit(page_class: type[RunPage]) -> address.Visit:

@@ -36,7 +36,7 @@ from bnnviz_app.components.tables.row_form import RowQuestion
 from bnnviz_app.components.tables.verdict_bar import VerdictBar
 from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.components.widgets import button, set_changed
-from bnnviz_app.pages.base import PRESETS, RunPage, preset, visit
+from bnnviz_app.pages.base import PRESETS, RunPage, emitted, preset, visit
 from bnnviz_app.theme import SHEETS
 
 OF_DRAWS = ("trace", "acf", "density", "weights", "graph", "marginal", "ratios")
@@ -46,7 +46,6 @@ RARE = ("spread", "density", "population", "gauge", "history", "weights", "graph
 WEIGHTS, GRAPH = "weights", "graph"  # the views of these parts choose a coordinate
 DRAWN = "prediction"  # users draw points in the view of this part
 EVENTS = "events"  # this part is in the transport bar, with the other state of the run
-ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
 FIRST_DRAWS, SPEED = 20, "10"  # of each chain, then steps a second: slow enough to follow by eye
 #: Initial positions that come with the page, so that it moves immediately.
 _START = {"recording": None, "points": "last", "sha256": "30ec28ee2eb0"}
@@ -137,7 +136,7 @@ class LabPage(RunPage):
         self.components = [*around, *self.cards.values(), strip, self.record, self.bar, *pickers]
         tabs = [place.root for place in self.places]
         self.stage[:] = [self.caption.root, *tabs, *(card.root for card in self.cards.values())]
-        self._arrange(_emitted(visit.spec))
+        self._arrange(emitted(visit.spec))
 
     def _build_pickers(self) -> None:
         """Create the pickers of the views."""
@@ -168,7 +167,7 @@ class LabPage(RunPage):
         self._link_follow(self.cards["path"].view)
 
     def _above(self) -> list[Any]:
-        scenes = button("Break it", self._list_scenes, variant="outlined", margin=(4, 4), align="center")
+        scenes = button("Break it", self._list_scenes, variant="outlined", margin=(4, 4), min_height=32, align="center")
         return [
             self._bar(*self.controls.bar, scenes, self.chip.root),
             self.bar.root,
@@ -270,7 +269,7 @@ class LabPage(RunPage):
             self.session.playing = False
             self.transport.show_speed("0")
             self.controls.show(spec)
-            self._arrange(_emitted(spec))
+            self._arrange(emitted(spec))
             self.session.begin(spec, (lambda: self._do(actions)) if actions else None)
         elif not self.bar.asking:
             self._do(step.actions)
@@ -452,11 +451,3 @@ def without_start(spec: Spec) -> Spec:
     if spec.start != _START:
         return spec
     return spec.replace(start=None, start_points=None, warmup=LabPage.opening().warmup)
-
-
-def _emitted(spec: Spec) -> set[str]:
-    """Return the parts that a run of this spec emits, according to the catalogue."""
-    listing = catalogue.load()
-    items = [*listing["targets"], *listing["samplers"]]
-    named = [set(item["emits"]) for item in items if item["name"] in (spec.target, spec.sampler)]
-    return set(ALWAYS).union(*named)

@@ -13,12 +13,11 @@ from bnnviz.specs.run import Spec
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.pickers import PlanePicker
-from bnnviz_app.components.controls.sidebar import Sidebar
+from bnnviz_app.components.controls.sidebar import IN_BAR, Sidebar
 from bnnviz_app.components.run.transport import Cell, StepTransport
-from bnnviz_app.pages.base import RunPage, open_run_page, preset
+from bnnviz_app.pages.base import RunPage, emitted, open_run_page, preset
 
 _POPULATION = "population"  # the part that samplers with a population emit
-_SELECT = {"width": 220, "margin": (9, 4, 3, 4), "size": "small"}
 _PLANE, _GAUGE, _TABLE = "population", "gauge", "table"
 # Views of the draws, by priority.
 _RIGHT = ("prediction", "roc", "confusion", "errors2", "history", "density")
@@ -71,7 +70,7 @@ class PopulationPage(RunPage):
             options={"choose": "", **{example["title"]: name for name, example in self._examples.items()}},
             # Not empty at first, and another one later: its React component cannot grow one.
             description="Populations to begin with, and one to see break.",
-            **_SELECT,
+            **IN_BAR,
         )
         self.example.param.watch(self._chosen, "value")
         return self.controls.root
@@ -82,6 +81,7 @@ class PopulationPage(RunPage):
     def _build(self, visit: Any) -> None:
         super()._build(visit)
         self.components.append(self.plane)
+        self._arrange(emitted(visit.spec), None)
 
     def _chosen(self, event: Any) -> None:
         """Run an example."""

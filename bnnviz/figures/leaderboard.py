@@ -80,11 +80,17 @@ COLUMNS = (
     Column(
         "nll",
         "NLL",
-        "The mean negative log predictive density of the test rows; to be sure and wrong costs most.",
+        "The mean negative log predictive density of the test rows, for numbers that of the standardised target.",
         "small",
         -1,
     ),
-    Column("rmse", "RMSE", "The root mean square error of the predictive mean on the test rows.", "small", -1),
+    Column(
+        "rmse",
+        "RMSE",
+        "The root mean square error of the predictive mean on the test rows, in units of the target.",
+        "small",
+        -1,
+    ),
     Column("accuracy", "accuracy", "The share of the test rows whose class is the likeliest.", "small", 1),
     Column(
         "ece",

@@ -65,11 +65,16 @@ class Mark:
 
     def style(self) -> tuple[Any, ...]:
         """Return everything but the data."""
-        return (type(self), *_GETTERS[type(self)](self))
+        return (type(self), *_GETTERS[type(self)](self), *self.column_names)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns that are packed: of those that may be missing, the given ones."""
+        return [name for name in self.columns if getattr(self, name) is not None]
 
     def packed(self) -> list[np.ndarray]:
         """Return the data as columns of one length."""
-        return [np.asarray(getattr(self, name), dtype=np.float32).ravel() for name in self.columns]
+        return [np.asarray(getattr(self, name), dtype=np.float32).ravel() for name in self.column_names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +131,6 @@ class Points(Mark):
     editable: bool = False
     colour: str = field(default="", kw_only=True)
 
-    def style(self) -> tuple[Any, ...]:
-        """Return everything but the data."""
-        return (*super().style(), self.alpha is None, self.scale is None, self.ids is None)
-
     @property
     def role(self) -> str:
         """The colour of the edge."""
@@ -140,18 +141,15 @@ class Points(Mark):
         """The colour inside; "" for none."""
         return self.fill or (self.role if self.kind.filled else "")
 
-    def packed(self) -> list[np.ndarray]:
-        """Return the data as columns of one length: those that are known."""
-        given = [self.x, self.y, *(each for each in (self.alpha, self.scale) if each is not None)]
-        if self.ids is not None:  # a float32 holds whole numbers up to 2^24
-            given += [np.asarray(self.ids) // PAGE, np.asarray(self.ids) % PAGE]
-        return [np.asarray(each, dtype=np.float32).ravel() for each in given]
+    @property
+    def id_high(self) -> Any:
+        """Part of the ids: a float32 holds whole numbers up to 2^24."""
+        return None if self.ids is None else np.asarray(self.ids) // PAGE
 
     @property
-    def named_columns(self) -> list[str]:
-        """The names of the columns that are packed."""
-        known = {"alpha": self.alpha, "scale": self.scale, "id_high": self.ids, "id_low": self.ids}
-        return [name for name in self.columns if name in ("x", "y") or known[name] is not None]
+    def id_low(self) -> Any:
+        """The rest of the ids."""
+        return None if self.ids is None else np.asarray(self.ids) % PAGE
 
 
 PAGE = 4096
@@ -163,7 +161,7 @@ CHAIN = 1_000_000_000
 class Segments(Mark):
     """Straight lines from points; ``widths`` are in pixels, or relative to ``width`` if they are an array."""
 
-    columns = ("x", "y", "dx", "dy")
+    columns = ("x", "y", "dx", "dy", "widths")
     x: Any
     y: Any
     dx: Any
@@ -172,14 +170,6 @@ class Segments(Mark):
     widths: Any = None
     dash: tuple[float, ...] = ()
     ids: Any = None
-
-    def packed(self) -> list[np.ndarray]:
-        """Return the data as columns of one length."""
-        return super().packed() if self.widths is None else [*super().packed(), np.asarray(self.widths, np.float32)]
-
-    def style(self) -> tuple[Any, ...]:
-        """Return everything but the data."""
-        return (*super().style(), self.widths is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +235,11 @@ class Area(Mark):
     def empty(self) -> bool:
         """Whether there is nothing to draw."""
         return not self.polygons
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns that are packed."""
+        return list(self.columns)
 
     def packed(self) -> list[np.ndarray]:
         """Return all rings as one line with gaps; where rings overlap, there is a hole."""

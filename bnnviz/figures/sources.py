@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy as np
 from bnnviz import diagnostics, optional
 from bnnviz.engine.recording import export, reader
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.marks import CHAIN
 
 MOST_VARIABLES = 4  # shown by default
 COMPONENT = re.compile(r"PC ([1-9]\d?)")
@@ -115,7 +118,7 @@ ID = "id"
 
 def draw_id(chain: np.ndarray, draw: np.ndarray) -> np.ndarray:
     """Return a unique number for each draw of each chain."""
-    return np.asarray(chain) * 1_000_000_000 + np.asarray(draw)
+    return np.asarray(chain) * CHAIN + np.asarray(draw)
 
 
 def read(source: Any) -> list[SourceDraws]:
@@ -123,10 +126,9 @@ def read(source: Any) -> list[SourceDraws]:
 
     Parameters
     ----------
-    source : Run, Recording, path, DataTree, InferenceData, array, dict, SourceDraws, or a list of these
-        In a dict of arrays, each array is a variable of shape (draws,), (chains, draws) or (chains, draws, ...); a dict
-        of other sources maps names to sources. An array has the shape (draws,), (chains, draws) or (chains, draws,
-        variables).
+    source : Run, Recording, path, DataTree, array, dict, SourceDraws, or a list of these
+        An array, or each one in a dict of variables, has the shape (draws,), (chains, draws) or (chains, draws, ...); a
+        dict of other sources maps names to sources.
 
     Raises
     ------
@@ -141,7 +143,7 @@ def read(source: Any) -> list[SourceDraws]:
     (4, 100)
     """
     if isinstance(source, Mapping) and source and not (_is_tree(source) or _is_table(source)):
-        found = [_renamed(one(each), str(name)) for name, each in source.items()]
+        found = [replace(one(each), name=str(name)) for name, each in source.items()]
     elif isinstance(source, list | tuple) and not _is_numbers(source):
         found = [one(each) for each in source]
     else:
@@ -162,14 +164,12 @@ def one(source: Any, name: str | None = None) -> SourceDraws:
     if hasattr(source, "to_arviz"):
         _check_begun(source)
         return _of_tree(source.to_arviz(), name or _sampler(source))
-    if hasattr(source, "posterior") or _has_group(source, "posterior"):
-        return _of_tree(source, name)
-    if hasattr(source, "data_vars"):
-        return _of_groups(source, None, name)
+    if _is_tree(source):
+        return _of_tree(source, name) if "posterior" in source else _of_groups(source, None, name)
     if isinstance(source, Mapping):
         return _of_arrays(source, name or "draws")
     if is_array(source) or _is_numbers(source):
-        return _of_array(np.asarray(source), name or "draws")
+        return _of_arrays({"x": source}, name or "draws")
     raise BnnvizError(f"Draws cannot be read from {type(source).__name__}: give {_KINDS}.", "source")
 
 
@@ -220,38 +220,26 @@ def _sampler(run: Any) -> str:
     return getattr(spec, "sampler", None) or "draws"
 
 
-def _has_group(source: Any, group: str) -> bool:
-    return hasattr(source, "children") and group in source.children
-
-
-def _group(source: Any, group: str) -> Any:
-    """Return a group of a tree or of an InferenceData as a data set, or None if it is missing."""
-    if hasattr(source, "children"):
-        return source[group].to_dataset() if group in source.children else None
-    return getattr(source, group, None)
-
-
 def _of_tree(tree: Any, name: str | None) -> SourceDraws:
     if name is None:
         try:
-            name = json.loads(getattr(tree, "attrs", {}).get("bnnviz", "{}"))["spec"]["sampler"]
+            name = json.loads(tree.attrs.get("bnnviz", "{}"))["spec"]["sampler"]
         except (ValueError, LookupError, TypeError):
             name = "draws"
-    return _of_groups(_group(tree, "posterior"), _group(tree, "sample_stats"), name)
+    return _of_groups(tree["posterior"], tree.get("sample_stats"), name)
 
 
 def _of_groups(posterior: Any, stats: Any, name: str | None) -> SourceDraws:
     name = name or "draws"
     values: dict[str, np.ndarray] = {}
-    for key, array in (posterior.data_vars if posterior is not None else {}).items():
+    for key, array in posterior.data_vars.items():
         if {"chain", "draw"} <= set(array.dims):
             values |= _components(str(key), array.transpose("chain", "draw", ...))
     if not values:
         raise BnnvizError(f"{name} has no draws: no variable of its posterior has the dimensions chain and draw.", None)
-    logs, diverging = (None if stats is None or key not in stats else stats[key] for key in _STATS)
-    logs = None if logs is None else np.asarray(logs.transpose("chain", "draw"))
-    diverging = None if diverging is None else np.asarray(diverging.transpose("chain", "draw"), dtype=bool)
-    return _checked(SourceDraws(name, values, logs, diverging))
+    known = {key: np.asarray(stats[key].transpose("chain", "draw")) for key in _STATS if stats and key in stats}
+    diverging = known["diverging"].astype(bool) if "diverging" in known else None
+    return _checked(SourceDraws(name, values, known.get("log_weight"), diverging))
 
 
 _STATS = ("log_weight", "diverging")
@@ -268,24 +256,9 @@ def _components(key: str, array: Any) -> dict[str, np.ndarray]:
         [str(label) for label in np.asarray(array.coords[axis])] if axis in array.coords else map(str, range(size))
         for axis, size in zip(array.dims[2:], array.shape[2:], strict=True)
     ]
-    labels = list(map(list, axes))
-    if array.dims[2:] == (_COORDINATE,):
-        return {label: flat[..., i] for i, label in enumerate(labels[0])}
-    places = np.stack(np.unravel_index(np.arange(flat.shape[2]), array.shape[2:]), axis=1)
-    names = [f"{key}[{', '.join(labels[axis][i] for axis, i in enumerate(place))}]" for place in places]
+    own = array.dims[2:] == (_COORDINATE,)
+    names = [", ".join(place) if own else f"{key}[{', '.join(place)}]" for place in product(*axes)]
     return {label: flat[..., i] for i, label in enumerate(names)}
-
-
-def _of_array(array: np.ndarray, name: str) -> SourceDraws:
-    if array.ndim not in (1, 2, 3) or array.dtype.kind not in "biuf":
-        raise BnnvizError(
-            f"Give draws as numbers of the shape (draws,), (chains, draws) or (chains, draws, variables), not of the"
-            f" shape {array.shape} and type {array.dtype}.",
-            "source",
-        )
-    if array.ndim < 3:
-        return _checked(SourceDraws(name, {"x": np.atleast_2d(array)}))
-    return _checked(SourceDraws(name, {f"x[{i}]": array[..., i] for i in range(array.shape[2])}))
 
 
 def _of_arrays(arrays: Mapping[str, Any], name: str) -> SourceDraws:
@@ -293,9 +266,13 @@ def _of_arrays(arrays: Mapping[str, Any], name: str) -> SourceDraws:
     for key, given in arrays.items():
         array = np.asarray(given)
         if array.ndim == 0 or array.dtype.kind not in "biuf":
-            raise BnnvizError(f"{key} holds no numbers by draw; its shape is {array.shape}.", "source")
+            raise BnnvizError(
+                f"Give {key} as numbers of the shape (draws,), (chains, draws) or (chains, draws, ...), not of shape"
+                f" {array.shape} and type {array.dtype}.",
+                "source",
+            )
         array = np.atleast_2d(array)
-        flat = array.reshape(*array.shape[:2], -1)
+        flat = array.reshape(*array.shape[:2], math.prod(array.shape[2:]))
         several = array.ndim > 2
         values |= {f"{key}[{i}]" if several else str(key): flat[..., i] for i in range(flat.shape[2])}
     if not values:
@@ -337,17 +314,13 @@ def _is_numbers(source: Any) -> bool:
     return bool(source) and all(isinstance(each, int | float | np.number) or _is_numbers(each) for each in source)
 
 
-def _renamed(draws: SourceDraws, name: str) -> SourceDraws:
-    return replace(draws, name=name)
-
-
 def _told_apart(found: list[SourceDraws]) -> list[SourceDraws]:
     """Return draws whose names differ, by a number where they did not."""
     seen: dict[str, int] = {}
     told = []
     for draws in found:
         seen[draws.name] = number = seen.get(draws.name, 0) + 1
-        told.append(draws if number == 1 else _renamed(draws, f"{draws.name} {number}"))
+        told.append(draws if number == 1 else replace(draws, name=f"{draws.name} {number}"))
     return told
 
 

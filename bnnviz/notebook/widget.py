@@ -21,11 +21,11 @@ import traitlets
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
 from bokeh.protocol import Protocol as Messages
-from bokeh.resources import Resources
 
 from bnnviz.engine.background import Background
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.listing import BY_NAME, figures_for, of_runs
+from bnnviz.figures.live.canvas import bokeh_js
 from bnnviz.figures.live.view import View
 from bnnviz.figures.palette import DARK, LIGHT, Palette
 from bnnviz.numerals import count
@@ -160,7 +160,7 @@ class Live(anywidget.AnyWidget):
         name = content.get("sight")
         try:
             if content["do"] == "bokeh":
-                self.send({"bokeh": bokeh.__version__}, [_bokeh_js()])
+                self.send({"bokeh": bokeh.__version__}, [bokeh_js().encode()])
             elif content["do"] == "open":
                 self._open(name, bool(content["dark"]))
             elif content["do"] == "close":
@@ -242,13 +242,6 @@ def _of_race(scene: dict[str, Any]) -> list[str]:
 
 def _colours(palette: Palette) -> dict[str, str]:
     return {name: getattr(palette, name) for name in ("surface", "ink", "muted", "grid", "axis", "blue")}
-
-
-def _bokeh_js() -> bytes:
-    """Return BokehJS as it is installed: the page needs no network."""
-    # Other libraries such as Panel may add files.
-    files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
-    return next(path for path in files if path.name == "bokeh.min.js").read_bytes()
 
 
 def _cells(status: dict[str, Any]) -> list[list[str]]:

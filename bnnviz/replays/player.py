@@ -18,13 +18,14 @@ from string import Template
 from typing import Any
 
 from bokeh.core.json_encoder import serialize_json
-from bokeh.resources import Resources
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.live import canvas
 from bnnviz.figures.live.view import LOW, View
 from bnnviz.figures.palette import DARK, FONT, KINDS, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
-from bnnviz.figures.places import ORDER, grid, shared_out, titles
+from bnnviz.figures.places import ORDER, shared_out, titles
+from bnnviz.figures.places import grid as template
 from bnnviz.numerals import count
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
@@ -95,37 +96,23 @@ def write(replay_frames: ReplayFrames, out: str | Path, dark: bool | None = None
 
 def pack(replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "") -> tuple[bytes, bytes]:
     """Return a film as the player reads it: JSON, and the bytes of its columns; ``show`` lists the parts to show."""
-    return _Film(replay_frames, show, grid).packed()
-
-
-class _Film:
-    """Pack the page's data of one film."""
-
-    def __init__(self, replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "") -> None:
-        self.frames, self.show, self.grid = replay_frames, show, grid
-        self.timeline = ReplayTimeline(replay_frames)
-        if not self.timeline.views:
-            raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
-
-    def packed(self) -> tuple[bytes, bytes]:
-        """Return its content as JSON, and the bytes of its columns."""
-        sheets, numbers = self.timeline.columns()
-        content = {**_texts(self.frames), **self._figures(), "sheets": sheets}
-        return serialize_json(content).encode(), numbers
-
-    def _figures(self) -> dict[str, Any]:
-        """Return the figures, their cards, and their changes except columns."""
-        timeline = self.timeline
-        shares = shared_out({view.needs[0] for view in timeline.views} | {_TABLE})
-        return {
-            "document": timeline.document,
-            "cards": [_card(view, shares, self.show) for view in timeline.views],
-            "grid": self.grid or grid({place: False for place, parts in shares.items() if parts}),
-            "tabled": not self.show or _TABLE in self.show,
-            "values": list(timeline.values()),
-            "words": {name: words.plain() for name, words in timeline.words.items()},
-            "legends": {name: [series.plain() for series in both] for name, both in timeline.legends.items()},
-        }
+    timeline = ReplayTimeline(replay_frames)
+    if not timeline.views:
+        raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
+    sheets, numbers = timeline.columns()
+    shares = shared_out({view.needs[0] for view in timeline.views} | {_TABLE})
+    content = {
+        **_texts(replay_frames),
+        "document": timeline.document,
+        "cards": [_card(view, shares, show) for view in timeline.views],
+        "grid": grid or template({place: False for place, parts in shares.items() if parts}),
+        "tabled": not show or _TABLE in show,
+        "values": list(timeline.values()),
+        "words": {name: words.plain() for name, words in timeline.words.items()},
+        "legends": {name: [series.plain() for series in both] for name, both in timeline.legends.items()},
+        "sheets": sheets,
+    }
+    return serialize_json(content).encode(), numbers
 
 
 def _card(view: View, shares: Mapping[str, list[str]], show: Sequence[str]) -> dict[str, Any]:
@@ -233,11 +220,8 @@ def _command(spec: dict[str, Any]) -> str:
 
 
 def bokeh_js() -> str:
-    """Return BokehJS as it is installed, escaped for a page."""
-    # Other libraries such as Panel may add files.
-    files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
-    text = next(path for path in files if path.name == "bokeh.min.js").read_text(encoding="utf-8")
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    """Return BokehJS, escaped for a page."""
+    return canvas.bokeh_js().replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _policy(*scripts: str) -> str:

@@ -14,7 +14,6 @@ from bokeh.models import Plot
 
 from bnnviz import paths
 from bnnviz.experiments import EXPERIMENTS, Case, Experiment, record
-from bnnviz.experiments.paper import PAPERS, paper_of
 from bnnviz.experiments.published import Printed
 from bnnviz.figures.palette import DARK
 from bnnviz.specs.race import ImageRaceSpec
@@ -89,18 +88,6 @@ def test_the_address_opens_cards_and_follows_them() -> None:
     assert shown.address.query == "page=papers&open=pdmp-table1,func-wells&projector=1&theme=dark"
     shown._close_all()
     assert shown.address.query == "page=papers&projector=1&theme=dark"
-
-
-def test_words_and_papers_choose_among_the_cards() -> None:
-    shown = PapersPage(False, {}, [])
-    shown._text.value_input = "double WELL"
-    assert [card.experiment.name for card in shown.cards if card.root.visible] == ["func-wells"]
-    shown._paper.value = PAPERS[0].short
-    assert not any(card.root.visible for card in shown.cards) and shown._found.visible
-    shown._text.value_input = ""
-    assert {card.experiment.name for card in shown.cards if card.root.visible} == {
-        e.name for e in EXPERIMENTS.values() if paper_of(e) is PAPERS[0]
-    }
 
 
 def test_records_of_this_machine_are_shown_and_broken_ones_named(

@@ -247,8 +247,6 @@ def test_every_recorded_part_is_drawn(name: str) -> None:
     [
         (lambda: plots.trace(draws(), chains=0), "chains = 0"),
         (lambda: plots.acf(made_tree(weighted=True)), "weight_ess"),
-        (lambda: plots.pair(draws(), events={"kind": [2]}), r"x\[0\]"),
-        (lambda: plots.trajectory(draws(), chain=4), "chain 4"),
         (lambda: plots.thinning(draws()), "ndarray"),
         (lambda: plots.weight_ess(made_tree()), "weights"),
         (lambda: plots.calibration(probabilities()[0]), "observed"),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import panel as pn
-import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
@@ -16,7 +15,6 @@ from bnnviz.experiments import LABELS, Experiment, render
 from bnnviz.experiments.paper import heading
 from bnnviz.experiments.record import Record
 from bnnviz.experiments.table import AGREE, DIFFER, Result, counts, first_edition, results, summary
-from bnnviz.figures.palette import DARK, LIGHT
 from bnnviz_app import deep_links
 from bnnviz_app.components.still import still
 from bnnviz_app.components.widgets import Text, script
@@ -75,14 +73,8 @@ class ExperimentCard:
         )
         self._head.on_msg(self._hear)
         self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
-        self.root = pmui.Paper(
-            self._head,
-            self._body,
-            elevation=1,
-            margin=(0, 0, 8, 0),
-            sizing_mode="stretch_width",
-            sx={"overflow": "hidden", "borderRadius": "8px"},
-        )
+        look = {"margin": (0, 0, 8, 0), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["card"]]}
+        self.root = pn.Column(self._head, self._body, **look)
 
     @property
     def open(self) -> bool:
@@ -105,12 +97,6 @@ class ExperimentCard:
         self._fill()
         if by_reader:
             self._on_open()
-
-    def matches(self, text: str) -> bool:
-        """Return whether the card contains every word of a text."""
-        e = self.experiment
-        words = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
-        return all(word in words for word in text.casefold().split())
 
     def dress(self, dark: bool, large: bool, flags: Mapping[str, str]) -> None:
         """Turn light or dark, small or large; links keep these flags."""
@@ -138,17 +124,13 @@ class ExperimentCard:
     def _part(self, experiment: Experiment, record: Record | None) -> list[Any]:
         """Return the picture and the tables of one part."""
         found, first = results(experiment, record), first_edition(experiment)
-        picture = self._picture(experiment, record, found)
         part = "" if record is None or not record.part else f"<h4>{html.escape(heading(experiment)[0])}</h4>"
         links = {case.name: self._link(case.specs[0]) for case in experiment.cases if case.specs}
         tables = f"<p class='where'>{render.KEY}</p><div class='scroll'>{render.html(*render.grid(found), links)}</div>"
         if first:
             tables += f"<h4>First edition</h4><div class='scroll'>{render.html(*render.grid(first))}</div>"
-        return [
-            self._text(f"{part}<p class='where'>{_where(record)}</p>{picture[0]}"),
-            *picture[1:],
-            self._text(tables),
-        ]
+        head = self._text(f"{part}<p class='where'>{_where(record)}</p>")
+        return [head, *self._picture(experiment, record, found), self._text(tables)]
 
     def _link(self, spec: Any) -> str:
         """Return a link to the page that runs a spec, or ""."""
@@ -156,26 +138,20 @@ class ExperimentCard:
         title = "" if seen is None else f"the {seen.title}" if seen.title == "Lab" else seen.title
         return "" if seen is None else link(seen, f"Open in {title}", self._flags)
 
-    def _picture(self, experiment: Experiment, record: Record | None, found: list[Result]) -> list[Any]:
-        """Return the legend and the figure, preferably the recorded one; without a figure an empty legend alone."""
+    def _picture(self, experiment: Experiment, record: Record | None, found: list[Result]) -> list[pn.pane.Bokeh]:
+        """Return the figure, preferably the recorded one; nothing where there is none."""
         from bnnviz import plots  # HoloViews, once a card is opened
 
         plots.use("bokeh")
         if record is not None and record.panels:
-            return ["", self._figure(plots.panels(record.panels, dark=self._dark))]
+            return [still(plots.panels(record.panels, dark=self._dark), self._large)]
         if record is not None and experiment.swept:
             labels = {key: LABELS.get(key, key) for key in experiment.measures}
             rows = [row for row in record.rows if "setting" in row]
-            return ["", self._figure(plots.sweep(rows, labels, dark=self._dark))]
+            return [still(plots.sweep(rows, labels, dark=self._dark), self._large)]
         printed = {result.measure for result in found if result.paper is not None}
         dots = [result for result in found if result.measure in printed and (result.ours, result.paper) != (None, None)]
-        if not dots:
-            return [""]
-        key = f"<div class='key'>{_key_of_marks(self._dark)}</div>" if record is not None else ""
-        return [key, self._figure(plots.published(dots, dark=self._dark))]
-
-    def _figure(self, figure: Any) -> pn.pane.Bokeh:
-        return still(figure, self._large)
+        return [still(plots.published(dots, dark=self._dark), self._large)] if dots else []
 
     def _text(self, text: str) -> Text:
         return Text(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
@@ -227,20 +203,6 @@ def _where(record: Record | None) -> str:
     errors = {row["error"] for row in record.rows if row.get("error")}
     text = f"{who}, {record.date}, version {record.version}; runs of a case: {each}; {record.device}."
     return html.escape(" ".join([text, *sorted(errors)]))
-
-
-def _key_of_marks(dark: bool) -> str:
-    """Explain the marks of our values and of the paper's."""
-    palette = DARK if dark else LIGHT
-    marks = (
-        ("◇", palette.ink, "the paper's, ± 2 standard errors"),
-        ("●", palette.blue, "ours, ± 2 standard errors"),
-        ("■", palette.magenta, "differs"),
-    )
-    return "".join(
-        f"<span><i style='color:{colour};font-style:normal' aria-hidden='true'>{mark}</i> {what}</span>"
-        for mark, colour, what in marks
-    )
 
 
 def _prose(text: str) -> str:

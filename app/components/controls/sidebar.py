@@ -21,7 +21,8 @@ _CUSTOM = "as set below"
 _NO_PRESET = "Settings that belong together; these are of no preset."
 _STYLES = styles(__file__)
 _IN_TOOLS = {"sizing_mode": "stretch_width", "margin": (8, 4, 4, 14)}
-_IN_BAR = {"width": 200, "margin": (9, 4, 3, 4), "size": "small", "theme_config": EXPLAINED_ABOVE}
+#: A select over the stage has its height before the browser has made it.
+IN_BAR = {"width": 200, "margin": (9, 4, 3, 4), "size": "small", "min_height": 44}
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 
 
@@ -43,8 +44,8 @@ class CatalogueChoice:
         self._titles, self._on_pick, self._on_change = titles, on_pick, on_change
         options = {item["title"]: item["name"] for item in items}
         #: The choice, and the setting that matters most: both have their place outside of the settings.
-        self.select = pmui.Select(label=label, options=options, value=first, **_IN_BAR)
-        self.foremost = pn.Column(width=190, margin=0)
+        self.select = pmui.Select(label=label, options=options, value=first, theme_config=EXPLAINED_ABOVE, **IN_BAR)
+        self.foremost = pn.Column(width=190, min_height=52, margin=0)
         self._preset = pmui.Select(label="Preset", options=[_CUSTOM], description=_NO_PRESET, **_SELECT)
         self._pick = ReaderChoice((self.select,), lambda event: self._picked())
         self._preset_pick = ReaderChoice((self._preset,), lambda event: self._preset_picked(event.new))

@@ -128,7 +128,7 @@ class Transport(PageComponent):
             self._speed.value = float(text)
 
     def perform(self, actions: Iterable[tuple[str, Any]], change: Callable[[dict[str, Any]], None]) -> None:
-        """Apply the actions of a scene, or of a step of a lesson, to the run."""
+        """Apply the actions of a scene to the run."""
         for kind, value in actions:
             if kind in ("play", "pause"):
                 if self._session.playing != (kind == "play"):
@@ -137,8 +137,6 @@ class Transport(PageComponent):
                 self.show_speed(str(value))
             elif kind == "change":
                 change(value)
-            elif kind == "watch":
-                self._session.watch(**value)
             else:
                 self.step(kind, value)
 

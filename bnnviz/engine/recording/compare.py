@@ -25,9 +25,9 @@ FIGURES = {
     "grad_evals": "gradients",
     "seconds": "seconds",
     "ess_per_million_grads": "ESS per million gradients",
-    "rmse": "RMSE",
+    "rmse": "RMSE (units of the target)",
     "accuracy": "accuracy",
-    "nll": "negative log likelihood",
+    "nll": "NLL (on the network's scale)",
     "ece": "calibration error (ECE)",
 }
 

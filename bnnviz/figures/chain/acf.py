@@ -79,11 +79,6 @@ def acf(source: Any, variables: str | Sequence[str] | None = None, *, lags: int 
     lags : int, default 100
         At most.
 
-    Raises
-    ------
-    BnnvizError
-        If draws cannot be read from the source, they have weights or are not finite.
-
     Examples
     --------
     >>> import numpy as np

@@ -116,11 +116,6 @@ def density(source: Any, variables: str | Sequence[str] | None = None) -> Drawin
     variables : str or sequence of str, optional
         Default: the first four.
 
-    Raises
-    ------
-    BnnvizError
-        If draws cannot be read from the source or are not finite.
-
     Examples
     --------
     >>> import numpy as np

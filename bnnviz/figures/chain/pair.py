@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import sources
 from bnnviz.figures.marks import SQUARE, Axis, Drawing, Mark, Panels, Points, reach, series_kind
-from bnnviz.figures.palette import EVENTS, KINDS, VIOLATION
+from bnnviz.figures.palette import KINDS, VIOLATION
 from bnnviz.figures.sources import ID, SourceDraws
 
 _MOST = 3  # variables without a choice
@@ -22,9 +20,8 @@ def pair(
     variables: str | Sequence[str] | None = None,
     *,
     divergences: bool = True,
-    events: Any = None,
 ) -> Drawing | Panels:
-    """Draw draws in each pair of variables, with divergent draws and the events of a path.
+    """Draw draws in each pair of variables, with divergent ones.
 
     Parameters
     ----------
@@ -34,14 +31,6 @@ def pair(
         At least two; default: the first three.
     divergences : bool, default True
         Whether to mark divergent draws, if they are known.
-    events : dict of str to ndarray, optional
-        Events of a path: ``kind`` (events,), as in `bnnviz.figures.palette.KINDS` (2 a bounce, 3 a refreshment, 5 a
-        violated bound), and a coordinate (events,) under the name of each variable.
-
-    Raises
-    ------
-    BnnvizError
-        If draws cannot be read from the source, there are fewer than two variables, or events do not fit.
 
     Examples
     --------
@@ -56,14 +45,11 @@ def pair(
     found, names = sources.shared(source, variables, _MOST)
     if len(names) < 2:
         raise BnnvizError(f"A pair needs two variables; there is {', '.join(names) or 'none'}.", "variables")
-    marked = None if events is None else _events(events, names)
-    drawings = [_drawing(found, both, divergences, marked) for both in combinations(names, 2)]
+    drawings = [_drawing(found, both, divergences) for both in combinations(names, 2)]
     return Panels(drawings, min(3, len(drawings)))
 
 
-def _drawing(
-    found: Sequence[SourceDraws], shown: tuple[str, str], divergences: bool, events: dict[str, np.ndarray] | None
-) -> Drawing:
+def _drawing(found: Sequence[SourceDraws], shown: tuple[str, str], divergences: bool) -> Drawing:
     marks: list[Mark] = []
     for place, draws in enumerate(found):
         table = draws.table(shown)
@@ -75,18 +61,5 @@ def _drawing(
         if divergences and draws.diverging is not None and draws.diverging.any():
             at = tuple(draws.of(name)[draws.diverging] for name in shown)
             marks.append(Points(*at, KINDS[VIOLATION], 9, label="divergent"))
-    for code in EVENTS if events is not None else ():
-        own = events["kind"] == code
-        marks.append(Points(*(events[name][own] for name in shown), KINDS[code], label=KINDS[code].label))
     ends = reach(marks)
     return Drawing(marks, x=Axis(shown[0], ends[0]), y=Axis(shown[1], ends[1]), size=SQUARE)
-
-
-def _events(events: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
-    missing = [name for name in ("kind", *names) if name not in events]
-    if missing:
-        raise BnnvizError(f"events needs {missing[0]!r}: give kind and a coordinate for each of {names}.", "events")
-    found = {name: np.asarray(events[name]) for name in ("kind", *names)}
-    if len({each.shape for each in found.values()}) > 1:
-        raise BnnvizError("Give one kind and one place for each event.", "events")
-    return found

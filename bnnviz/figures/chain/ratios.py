@@ -88,11 +88,6 @@ def ratios(source: Any) -> Drawing:
     source : Run, Recording, path or dict
         A run of a sampler with events, a recording of one with frames, or the part ``ratios`` of a frame.
 
-    Raises
-    ------
-    BnnvizError
-        If the sampler proposes no events, or has not moved yet.
-
     Examples
     --------
     >>> import bnnviz

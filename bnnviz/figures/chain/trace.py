@@ -89,11 +89,6 @@ def trace(
     points : bool, default False
         Draw each draw as a point instead of lines, for `linked`.
 
-    Raises
-    ------
-    BnnvizError
-        If draws cannot be read from the source, or it has no such variable.
-
     Examples
     --------
     >>> import numpy as np

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bnnviz.errors import BnnvizError
-from bnnviz.figures import parts, sources
-from bnnviz.figures.marks import SQUARE, Arrows, Axis, Drawing, Line, Mark, Points, chain, extent, future
+from bnnviz.figures import parts
+from bnnviz.figures.marks import SQUARE, Arrows, Drawing, Line, Mark, Points, chain, future
 from bnnviz.figures.palette import EVENTS, KINDS, KNOWN, NOW, PICKED, VISITED, Kind
 from bnnviz.figures.plane import PlaneFigure
 
@@ -112,71 +110,20 @@ def _marginals(x: np.ndarray, y: np.ndarray) -> list[Mark]:
     return [Line(x_at, x_height, 1.4, colour="blue", label="marginal"), Line(y_height, y_at, 1.4, colour="blue")]
 
 
-def trajectory(
-    source: Any,
-    variables: str | Sequence[str] | None = None,
-    *,
-    chain: int = 0,
-    draws: int = 200,
-) -> Drawing:
-    """Draw the path of a chain in a plane, its events, and the density if known.
+def trajectory(source: Any) -> Drawing:
+    """Draw the end of a chain's path in the plane in which it is watched, its events, and the density if known.
 
     Parameters
     ----------
-    source : Run, Recording, path, DataTree, array or dict
-        A run, or a recording with frames, shows the end of its continuous path in the plane in which it is watched. For
-        other sources, and where variables are given, straight lines join the draws.
-    variables : (str, str), optional
-        The plane of the draws.
-    chain : int, default 0
-        Whose draws are joined.
-    draws : int, default 200
-        The number of joined draws at most: the last ones.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no path and draws cannot be read, or there is no such chain or variable.
+    source : Run, Recording, path or dict
+        A run, a recording of one with frames, or the part ``path`` of a frame.
 
     Examples
     --------
     >>> import bnnviz
     >>> from bnnviz import plots
     >>> run = bnnviz.sample("banana", "hmc", draws=60, warmup=50, chains=1)
-    >>> plots.trajectory(run, draws=60)
+    >>> plots.trajectory(run)
     :Overlay...
     """
-    watched = _watched(source) if variables is None else None
-    return watched or _joined(source, variables, chain, draws)
-
-
-def _watched(source: Any) -> Drawing | None:
-    """Return the path that a source shows; None where it shows none, and its draws are joined."""
-    if isinstance(source, Mapping) and "event_x" not in source:
-        return None
-    if not isinstance(source, Mapping) and not hasattr(source, "frame"):
-        recording = sources.recording_of(source)
-        if recording is None or recording.frame_files()[0] is None:
-            return None
-    try:
-        return parts.drawn(Trajectory(), source, "a path")
-    except BnnvizError:
-        return None
-
-
-def _joined(source: Any, variables: str | Sequence[str] | None, number: int, most: int) -> Drawing:
-    found = sources.one(source)
-    names = found.chosen(variables, 2)
-    if len(names) != 2:
-        raise BnnvizError(f"A path needs the plane of two variables; got {', '.join(names)}.", "variables")
-    if not 0 <= number < found.shape[0]:
-        raise BnnvizError(f"There is no chain {number}; choose 0 to {found.shape[0] - 1}.", "chain")
-    if most < 2:
-        raise BnnvizError(f"draws = {most} must be 2 at least.", "draws")
-    x, y = (found.of(name)[number, -most:] for name in names)
-    marks = [
-        Line(x, y, 1.2, opacity=0.7),
-        Points(x, y, size=5, label="draws"),
-        Points(x[-1:], y[-1:], NOW, 14, label="last"),
-    ]
-    return Drawing(marks, x=Axis(names[0], extent(x)), y=Axis(names[1], extent(y)), size=SQUARE)
+    return parts.drawn(Trajectory(), source, "a path")

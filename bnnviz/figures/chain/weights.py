@@ -89,11 +89,6 @@ def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: 
     most : int, default 60
         The number of coordinates without ``variables``.
 
-    Raises
-    ------
-    BnnvizError
-        If draws cannot be read from the source, or there are fewer than two variables.
-
     Examples
     --------
     >>> import numpy as np

@@ -26,11 +26,6 @@ def bands(source: Sequence[Mapping[str, Any]]) -> Drawing | Panels:
         One for each place: ``row`` and ``column``, its names; ``data``, that of a scene (x, y, x_range, y_range,
         x_label, y_label); ``parts``, the prediction of each run (x, mean, lo50, hi50, lo95, hi95).
 
-    Raises
-    ------
-    BnnvizError
-        If the sequence is empty or a key is missing.
-
     Examples
     --------
     >>> import numpy as np

@@ -24,11 +24,6 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]]) -> Drawing | Panel
         Heading, figure and part of each, as the records of experiments have them. A part may have its scene under
         ``scene``.
 
-    Raises
-    ------
-    BnnvizError
-        If the input is empty or names an unknown figure.
-
     Examples
     --------
     >>> from bnnviz import plots

@@ -32,11 +32,6 @@ def published(source: Sequence[Result]) -> Drawing | Panels:
     source : sequence of bnnviz.experiments.table.Result
         In the order of their lines and panels.
 
-    Raises
-    ------
-    BnnvizError
-        If the input is empty.
-
     Examples
     --------
     >>> from bnnviz import plots

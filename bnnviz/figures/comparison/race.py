@@ -93,11 +93,6 @@ def race(source: Any) -> Drawing:
         ``error`` and ``diverged``, the gradients at which a sampler diverged, nan for the others; optional
         ``error_low`` and ``error_high`` are the edges of a band: two standard errors by the jackknife over chains.
 
-    Raises
-    ------
-    BnnvizError
-        If the source is not a race, or has not begun.
-
     Examples
     --------
     >>> from bnnviz import plots

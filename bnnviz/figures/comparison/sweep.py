@@ -35,11 +35,6 @@ def sweep(
     column, x, series : str
         Keys of the column, of the place on the axis, and of the line.
 
-    Raises
-    ------
-    BnnvizError
-        If there are no points, or a key is missing.
-
     Examples
     --------
     >>> from bnnviz import plots

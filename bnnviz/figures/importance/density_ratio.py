@@ -49,11 +49,6 @@ def density_ratio(source: Any) -> Drawing:
     source : Wells or dict
         The result of `bnnviz.wells`; or the part ``ratio`` of a frame.
 
-    Raises
-    ------
-    BnnvizError
-        If the source has no ratio, or has not moved yet.
-
     Examples
     --------
     >>> import bnnviz

@@ -74,11 +74,6 @@ def functionals(source: Any) -> Drawing:
     source : Wells or dict
         The result of `bnnviz.wells`; or the part ``wells`` of a frame, with its scene under ``scene``.
 
-    Raises
-    ------
-    BnnvizError
-        If the source has no functionals, or has not moved yet.
-
     Examples
     --------
     >>> import bnnviz

@@ -52,11 +52,6 @@ def history(source: Any) -> Drawing:
         A run of a network by a sampler with a population; or the part ``history`` of a frame: ``label`` and ``lines``,
         dicts with ``name``, ``iteration``, ``mean`` and ``sd``; and ``along``, another name of iterations.
 
-    Raises
-    ------
-    BnnvizError
-        If there is no such history.
-
     Examples
     --------
     >>> from bnnviz import plots

@@ -96,11 +96,6 @@ def population(source: Any) -> Drawing:
     source : Run, Recording, path or dict
         A run of a sampler with a population, a recording of one with frames, or the part ``population`` of a frame.
 
-    Raises
-    ------
-    BnnvizError
-        If the sampler has no population, or has not drawn yet.
-
     Examples
     --------
     >>> import bnnviz

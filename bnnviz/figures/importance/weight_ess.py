@@ -67,11 +67,6 @@ def weight_ess(source: Any) -> Drawing:
         A run of a sampler with a population, by its iterations; other draws with weights, by the draws so far; or
         logarithms of weights as an array (iterations, draws).
 
-    Raises
-    ------
-    BnnvizError
-        If the draws have no weights.
-
     Examples
     --------
     >>> import numpy as np

@@ -15,12 +15,22 @@ from bokeh.core.validation import silence
 from bokeh.core.validation.warnings import MISSING_RENDERERS
 from bokeh.models import ColumnDataSource, CustomJS
 from bokeh.plotting import figure
+from bokeh.resources import Resources
 
-from bnnviz.figures.marks import Image, Mark, Points, Segments, Text, style_of
+from bnnviz.figures.marks import Image, Mark, Points, Text, style_of
 from bnnviz.figures.palette import FONT, Palette
 
 # A figure that is drawn on a canvas alone has no renderers.
 silence(MISSING_RENDERERS, True)
+
+
+def bokeh_js() -> str:
+    """Return BokehJS as it is installed, for pages that need no network."""
+    # Other libraries such as Panel may add files.
+    files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
+    return next(path for path in files if path.name == "bokeh.min.js").read_text(encoding="utf-8")
+
+
 CODE = Path(__file__).with_name("canvas.js").read_text(encoding="utf-8")
 
 
@@ -39,7 +49,7 @@ class Sheet:
             return False
         self._marks = marks
         columns = [mark.packed() for mark in marks]
-        self.names = [column_names(mark) for mark in marks]
+        self.names = [mark.column_names for mark in marks]
         counts = np.array([each[0].size for each in columns], np.float32)
         packed = np.concatenate([counts, *(column for each in columns for column in each)])
         if np.array_equal(packed, self.packed, equal_nan=True):
@@ -87,7 +97,7 @@ class Canvas:
 
     def _plain(self, mark: Mark, palette: Palette) -> dict[str, Any]:
         """Return the style of a mark as the browser reads it."""
-        style = style_of(mark) | {"kind": type(mark).__name__.lower(), "columns": column_names(mark)}
+        style = style_of(mark) | {"kind": type(mark).__name__.lower(), "columns": mark.column_names}
         style |= {"source": (self.still if mark.still else self.moving).model, "font": FONT, "fill": None}
         if isinstance(mark, Points):
             style |= {"shape": mark.kind.marker, "size": mark.size * mark.kind.size, "colour": palette.of(mark.role)}
@@ -95,18 +105,5 @@ class Canvas:
         if isinstance(mark, Image):
             return style | {"ramp": [palette.of(role) for role in mark.ramp]}
         if isinstance(mark, Text):
-            style["colours"] = [_text_colour(palette, role) for role in mark.colours]
+            style["colours"] = [palette.of(role) for role in mark.colours]
         return style | {"colour": palette.of(mark.colour)}
-
-
-def column_names(mark: Mark) -> list[str]:
-    """Return the names of the columns that a mark is packed in."""
-    if isinstance(mark, Points):
-        return mark.named_columns
-    if isinstance(mark, Segments) and mark.widths is not None:
-        return [*mark.columns, "widths"]
-    return list(mark.columns)
-
-
-def _text_colour(palette: Palette, role: str) -> str:
-    return role if role.startswith("#") else palette.of(role)

@@ -84,11 +84,6 @@ def attack(source: Any, *, figure: Literal["accuracy", "entropy", "both"] = "bot
         `bnnviz.attack`; a list, or a dict by names, of these; or the part ``attack`` of a frame.
     figure : {"accuracy", "entropy", "both"}
 
-    Raises
-    ------
-    BnnvizError
-        If the source is neither a classifier nor a result of an attack.
-
     Examples
     --------
     >>> from bnnviz import plots

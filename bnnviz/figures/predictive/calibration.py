@@ -90,11 +90,6 @@ def calibration(source: Any, observed: Any = None, *, bins: int = diagnostics.PA
     bins : int, default 10
         Number of bins of equal width from 0 to 1.
 
-    Raises
-    ------
-    BnnvizError
-        If the source is not a network, or the shapes do not match.
-
     Examples
     --------
     >>> import numpy as np

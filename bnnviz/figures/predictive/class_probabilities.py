@@ -88,11 +88,6 @@ def class_probabilities(source: Any) -> Drawing:
         ``lanes``, dicts with ``name``, ``mean``, ``low`` and ``high`` (classes,), as in the intervals of
         `bnnviz.uncertainty`. With more than twelve classes, only the likeliest are shown.
 
-    Raises
-    ------
-    BnnvizError
-        If the source is not such a part.
-
     Examples
     --------
     >>> from bnnviz import plots

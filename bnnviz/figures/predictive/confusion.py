@@ -77,11 +77,6 @@ def confusion(source: Any, observed: Any = None, *, classes: Sequence[str] | Non
     classes : sequence of str, optional
         Names of the classes.
 
-    Raises
-    ------
-    BnnvizError
-        If the source is not a classifier, or the shapes do not match.
-
     Examples
     --------
     >>> import numpy as np

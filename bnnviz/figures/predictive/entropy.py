@@ -98,11 +98,6 @@ def entropy(
     top : float, optional
         The largest possible entropy, if arrays are given.
 
-    Raises
-    ------
-    BnnvizError
-        If the source has no entropies, or rows do not fit the network.
-
     Examples
     --------
     >>> import numpy as np

@@ -26,11 +26,6 @@ def functions(source: Any) -> Drawing:
     source : Run, Recording, path or dict
         A network on data; or the result of `bnnviz.engine.recording.drawn_functions.drawn_functions`.
 
-    Raises
-    ------
-    BnnvizError
-        If the source is not a network on data, or has no draws.
-
     Examples
     --------
     >>> import bnnviz

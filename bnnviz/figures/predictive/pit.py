@@ -28,11 +28,6 @@ def pit(source: Any, *, bins: int = 10) -> Drawing:
     bins : int, default 10
         Number of bins of equal width from 0 to 1.
 
-    Raises
-    ------
-    BnnvizError
-        If the source predicts no numbers.
-
     Examples
     --------
     >>> import numpy as np

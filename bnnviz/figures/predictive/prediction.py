@@ -198,7 +198,8 @@ def _against(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
         whiskers(observed, low, high, colour="blue", opacity=0.55, label="95 % interval"),
         *_rows_of(part, order, observed, mean, inside, (INSIDE, OUTSIDE)),
     ]
-    note = f"RMSE {part['rmse']:.2f} · NLL {part['nll']:.2f} · {100 * part['coverage']:.0f} % inside"
+    units = f"RMSE {part['rmse']:.3g} (units of the target) · NLL {part['nll']:.2f} (standardised)"
+    note = f"{units} · {100 * part['coverage']:.0f} % inside"
     y = Axis("predicted", limited(data, extent(low, high, data["range"])))
     return Drawing(marks, x=Axis(f"observed {data['label']}", ends), y=y, note=note, title=TITLES[AGAINST])
 
@@ -247,11 +248,6 @@ def prediction(source: Any, *, observations: bool = False) -> Drawing:
         A network on data; or the part ``prediction`` of a frame, with its scene under ``scene``.
     observations : bool, default False
         Whether a band also has dashed lines around 95 % of the observations.
-
-    Raises
-    ------
-    BnnvizError
-        If the source is not a network on data or has no draws, or observations are requested without a band.
 
     Examples
     --------

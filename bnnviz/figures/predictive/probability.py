@@ -51,11 +51,6 @@ def probability(source: Any, *, bins: int = 10) -> Drawing:
         Probabilities (draws,) of one class of one row; or the part ``chances`` of a frame.
     bins : int, default 10
 
-    Raises
-    ------
-    BnnvizError
-        If the numbers are not probabilities.
-
     Examples
     --------
     >>> import numpy as np

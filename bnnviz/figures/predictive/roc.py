@@ -84,12 +84,6 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None) -> Dr
     positive : int, optional
         The class to find among all; of two classes the default is class 1.
 
-    Raises
-    ------
-    BnnvizError
-        If the source is not a classifier, all rows have the same label, several classes need a choice, or scikit-learn
-        is not installed.
-
     Examples
     --------
     >>> import numpy as np

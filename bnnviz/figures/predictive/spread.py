@@ -48,11 +48,6 @@ def spread(source: Any) -> Drawing:
     source : Run, Recording, path or dict
         A network with two inputs and two classes; or the part ``spread`` of a frame, with its scene under ``scene``.
 
-    Raises
-    ------
-    BnnvizError
-        If the source is not such a network, or has no draws.
-
     Examples
     --------
     >>> import bnnviz

@@ -78,11 +78,6 @@ def squared_errors(source: Any) -> Drawing:
     source : array_like or dict
         Squared errors (rows,); a dict of such by names; or the part ``errors2`` of a frame.
 
-    Raises
-    ------
-    BnnvizError
-        If no error is above zero.
-
     Examples
     --------
     >>> import numpy as np

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,8 @@ from bnnviz.files import replacing
 
 #: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
 _FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>|<link rel="stylesheet" href="[^"]*"[^>]*>')
-# The smallest width of a panel in pixels, and the width up to which a panel is fixed: narrower squares would distort.
-_NARROW, _SQUARE = 300, 480
+# A figure shrinks to its place: to this share of its width, or to these pixels where that is less.
+_SHARE, _LEAST = 0.6, 260
 #: Fonts in the file, as TrueType: the other kind is refused by some journals.
 _PAD = 0.04  # inches around a figure
 _FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
@@ -106,7 +105,6 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     True
     """
     drawn = rendered(figure)
-    _fit(drawn)
     palette = style.palette_of(_is_dark(drawn) if dark is None else dark)
     texts = [Div(text=text, styles={"color": palette.ink}, width_policy="max") for text in above]
     ends = [Div(text=below, styles={"color": palette.muted}, width_policy="max")] if below else []
@@ -117,26 +115,12 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     return text.replace("<head>", f"<head><style>html {{background: {palette.surface}}}</style>", 1)
 
 
-def _fit(drawn: Any) -> None:
-    """Let panels shrink in narrow windows."""
-    if not isinstance(drawn, GridPlot | Plot):
-        return
-    if isinstance(drawn, GridPlot):
-        rows: Counter[int] = Counter()
-        for plot, row, *_ in drawn.children:
-            rows[row] += getattr(plot, "width", None) or 0
-        drawn.update(sizing_mode="stretch_width", max_width=max(rows.values()) or None)
-    for plot in drawn.select({"type": Plot}):
-        if plot.width is not None and plot.width > _SQUARE:
-            plot.update(sizing_mode="stretch_width", max_width=plot.width, min_width=_NARROW)
-
-
 def _is_dark(drawn: Any) -> bool:
     return any(plot.background_fill_color == DARK.surface for plot in drawn.select({"type": Plot}))
 
 
 def rendered(figure: Any, scale: float = 1.0) -> Any:
-    """Return a figure as a Bokeh model for another page, without a document and independent of themes."""
+    """Return a figure as a Bokeh model that shrinks to its place, without a document and independent of themes."""
     if "bokeh" not in style.loaded():
         raise BnnvizError("This figure was not styled for a page; call bnnviz.plots.use('bokeh') first.", "figure")
     if scale != 1.0:
@@ -144,7 +128,22 @@ def rendered(figure: Any, scale: float = 1.0) -> Any:
     model = hv.renderer("bokeh").instance(theme=None).get_plot(figure, doc=Document()).state
     for bar in model.select({"type": Toolbar}):
         bar.update(logo=None, autohide=True)
+    for plot in model.select({"type": Plot}):
+        # WebGL graphics cannot be copied to paper.
+        plot.update(sizing_mode="stretch_width", min_width=_narrowest(plot.width), max_width=plot.width)
+        plot.output_backend = "canvas"
+    for grid in model.select({"type": GridPlot}):
+        widths: dict[int, int] = {}
+        for child, _, place in grid.children:
+            widths[place] = max(widths.get(place, 0), getattr(child, "max_width", None) or 0)
+        grid.cols = {place: f"minmax({_narrowest(width)}px, {width}px)" for place, width in widths.items()}
+        grid.sizing_mode = "stretch_width"
     return model
+
+
+def _narrowest(width: int) -> int:
+    """Return the smallest width in pixels of a figure of the given width."""
+    return min(_LEAST, round(_SHARE * width))
 
 
 def _print(figure: Any, path: Path, ending: str, dpi: int) -> None:

@@ -248,7 +248,7 @@ def _counted(element: Any, palette: Palette, colour: str) -> Any:
 
 def _text(mark: m.Text, dims: Any, ends: Any, palette: Palette) -> list[Any]:
     x, y = np.asarray(mark.x, dtype=float), np.asarray(mark.y, dtype=float)
-    colours = np.array([_literal(palette, role) for role in mark.colours or (mark.colour,) * len(x)])
+    colours = np.array([palette.of(role) for role in mark.colours or (mark.colour,) * len(x)])
     texts = np.array(mark.texts, dtype=object)
     found = []
     for colour in dict.fromkeys(colours):
@@ -257,10 +257,6 @@ def _text(mark: m.Text, dims: Any, ends: Any, palette: Palette) -> list[Any]:
         bokeh = {"text_color": colour, "text_font": FONT, "text_font_size": f"{mark.size:g}px"}
         found.append((labels, bokeh, {"color": colour, "size": mark.size * POINT}, {}))
     return found
-
-
-def _literal(palette: Palette, role: str) -> str:
-    return role if role.startswith("#") else palette.of(role)
 
 
 def _image(mark: m.Image, dims: Any, ends: Any, palette: Palette) -> list[Any]:
