@@ -40,10 +40,10 @@ VALUES: list[tuple[str, str, Any]] = [
     *(("progress.json", "finished", value) for value in (ABSENT, "yes", 1, None)),
     *(("progress.json", "counts", value) for value in (ABSENT, [], [1], [-1, 2], [1.5, 2], [HUGE, 1], "97", [True, 1])),
     *(("progress.json", "alive", value) for value in (ABSENT, [], [1, 1], [True])),
-    *(("progress.json", "marks", value) for value in (ABSENT, [], [{}], {}, [[]])),
-    *(("progress.json", "marks.0.file", value) for value in ("../header.json", "checkpoint-1", 3)),
-    *(("progress.json", "marks.0.step", value) for value in (None, -1, "0", HUGE)),
-    ("progress.json", "marks.0.sha256", 1),
+    *(("progress.json", "checkpoint", value) for value in (ABSENT, [], [{}], {}, None)),
+    *(("progress.json", "checkpoint.file", value) for value in ("../header.json", "checkpoint-1", 3)),
+    *(("progress.json", "checkpoint.step", value) for value in (None, -1, "0", HUGE)),
+    ("progress.json", "checkpoint.sha256", 1),
     *(("progress.json", "spec", value) for value in (ABSENT, None, [], {"target": 1})),
     *(("progress.json", "spec.chains", value) for value in (3, HUGE)),
     *(("progress.json", "changes", value) for value in (ABSENT, 1, [1])),
@@ -102,14 +102,14 @@ def craft(folder: Path, file: str, path: str, value: Any) -> None:
 
 
 def craft_checkpoint(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Change what all checkpoints of a recording hold, with right checksums."""
+    """Change what the checkpoint of a recording holds, with a right checksum."""
     progress = unsealed((folder / "progress.json").read_bytes())
-    for mark in progress["marks"]:
-        saved = torch.load(io.BytesIO((folder / mark["file"]).read_bytes()), weights_only=True)
-        change(saved)
-        buffer = io.BytesIO()
-        torch.save(saved, buffer)
-        replace_checkpoint(folder, mark, buffer.getvalue())
+    mark = progress["checkpoint"]
+    saved = torch.load(io.BytesIO((folder / mark["file"]).read_bytes()), weights_only=True)
+    change(saved)
+    buffer = io.BytesIO()
+    torch.save(saved, buffer)
+    replace_checkpoint(folder, mark, buffer.getvalue())
     (folder / "progress.json").write_bytes(sealed(progress))
 
 

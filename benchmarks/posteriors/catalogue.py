@@ -52,12 +52,11 @@ class Posterior:
     coordinates: tuple[str, ...]
     make_data: Callable[[], dict[str, np.ndarray]] = field(repr=False)
     parameters: Callable[[np.ndarray], np.ndarray] = field(repr=False)
-    sites: tuple[tuple[str, int], ...]
     bends: bool = False
 
     @property
     def model(self) -> str:
-        """Name of its numpyro model, equal to that of its density."""
+        """Name of its density."""
         return self.density.__name__
 
     @property
@@ -197,8 +196,7 @@ def _names(stem: str, count: int) -> tuple[str, ...]:
 
 def _linear(name: str, title: str, make_data: Callable[[], dict[str, Any]], size: int) -> Posterior:
     names = (*_names("beta", size), "log sigma")
-    sites = (("beta", size), ("sigma", 1))
-    return Posterior(name, title, densities.regression, names, make_data, _scale_last, sites)
+    return Posterior(name, title, densities.regression, names, make_data, _scale_last)
 
 
 _ALL = (
@@ -215,34 +213,33 @@ _ALL = (
     _linear("ark", "Autoregression of order five", _ark, 6),
     Posterior(
         "arma", "ARMA(1, 1)", densities.arma, ("mu", "phi", "theta", "log sigma"), lambda: _table("arma"),
-        _scale_last, (("mu", 1), ("phi", 1), ("theta", 1), ("sigma", 1)),
+        _scale_last,
     ),
     Posterior(
         "garch", "GARCH(1, 1)", densities.garch, ("mu", "log alpha0", "logit alpha1", "logit beta1/(1-alpha1)"),
-        _garch, _garch_parameters, (("mu", 1), ("alpha0", 1), ("alpha1", 1), ("share", 1)),
+        _garch, _garch_parameters,
     ),
     Posterior(
         "gauss_mix", "Mixture of two normals, in order", densities.gauss_mix,
         ("mu[1]", "log gap", "log sigma[1]", "log sigma[2]", "logit theta"), lambda: _table("gauss_mix"),
-        _mixture_parameters, (("mu", 2), ("sigma", 2), ("theta", 1)),
+        _mixture_parameters,
     ),
     Posterior(
         "gp_regression", "Gaussian process with noise", densities.gp_regression,
         ("log rho", "log alpha", "log sigma"), lambda: _table("gp"), np.exp,
-        (("rho", 1), ("alpha", 1), ("sigma", 1)),
     ),
     Posterior(
         "eight_schools_centred", "Eight schools, centred: a funnel", densities.eight_schools_centred,
-        (*_names("theta", 8), "mu", "log tau"), _schools, _scale_last, (("theta", 8), ("mu", 1), ("tau", 1)),
+        (*_names("theta", 8), "mu", "log tau"), _schools, _scale_last,
         bends=True,
     ),
     Posterior(
         "eight_schools_noncentred", "Eight schools, not centred", densities.eight_schools_noncentred,
-        (*_names("theta~", 8), "mu", "log tau"), _schools, _uncentred, (("theta", 8), ("mu", 1), ("tau", 1)),
+        (*_names("theta~", 8), "mu", "log tau"), _schools, _uncentred,
     ),
     Posterior(
         "ionosphere", "Logistic regression on Ionosphere", densities.logistic_regression, _names("beta", 34),
-        _ionosphere, np.asarray, (("beta", 34),),
+        _ionosphere, np.asarray,
     ),
 )  # fmt: skip
 

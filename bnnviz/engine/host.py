@@ -277,14 +277,6 @@ class Host:
         self.end_recording()
         self._writer = RecordingWriter(self.run, folder)
 
-    def go_on_in(self, folder: Path) -> None:
-        """Continue a recording and take over its checkpoints."""
-        from bnnviz.engine.recording.reader import Recording
-
-        if self.travel is not None:
-            self.travel.recall(Recording(folder))
-        self.keep_in(folder)
-
     def keep(self) -> None:
         """Write new data; if that fails, the run continues and its message has the reason."""
         if self._writer is None:

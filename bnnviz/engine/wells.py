@@ -22,8 +22,7 @@ _COVERED = 0.2  # of the draws on either side: both wells are covered
 _BINS, _POINTS = 40, 241
 _SHOWN = 40  # functionals, and points, in a picture
 _LEDGER = 200  # moves in the ledger
-# The ratio: benchmark points, maximum draws, kernel width relative to the distance of a mode from 0 (cross-validation
-# is ten times slower), kernels.
+# The ratio: benchmark points, maximum draws, kernel width relative to the distance of a mode from 0, kernels.
 _BENCHMARK, _DRAWS, _WIDTH, _CENTRES = 400, 1000, 0.3, 30
 _FEWEST = 3  # draws for a ratio
 _SIDES = {"func": FUNCTIONAL, "point": POINT}
@@ -390,7 +389,7 @@ class Wells(SamplerComparison):
         benchmark = self.target.exact_draws(_BENCHMARK, self._values["seed"])[:, 0]
         width = _WIDTH / self.target.quartic**0.5
         try:
-            return diagnostics.kliep(benchmark, draws, widths=[width], centres=_CENTRES)(self.line)
+            return diagnostics.kliep(benchmark, draws, width, centres=_CENTRES)(self.line)
         except BnnvizError:
             # The few draws are at points without mass under the truth: there is no ratio yet.
             return np.full(len(self.line), np.nan)

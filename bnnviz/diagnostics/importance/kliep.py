@@ -12,7 +12,6 @@ It is written here because `densratio` estimates by least squares, and `adapt` n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +19,7 @@ import scipy
 
 from bnnviz.errors import BnnvizError
 
-CENTRES, FOLDS = 100, 5
-_WIDTHS = np.logspace(-1.0, 0.75, 8)  # relative to the median distance between the centres
+CENTRES = 100
 _GAP = 1e-3  # tolerance of the slope of the mean log ratio with respect to a weight
 _ROUNDS = 300
 #: Minimum sum of a kernel over q's sample. Without points within two widths its coefficient is undetermined.
@@ -40,15 +38,13 @@ class Ratio(NamedTuple):
         Their factors, not negative.
     width : float
         The kernels' standard deviation.
-    scores : dict of float to float
-        The held-out mean log ratio for each candidate width; empty if there was only one.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bnnviz import diagnostics
     >>> rng = np.random.default_rng(0)
-    >>> ratio = diagnostics.kliep(rng.normal(1, 1, 200), rng.normal(0, 1, 200))
+    >>> ratio = diagnostics.kliep(rng.normal(1, 1, 200), rng.normal(0, 1, 200), width=1.0)
     >>> bool(ratio(np.array([2.0]))[0] > ratio(np.array([-2.0]))[0])
     True
     """
@@ -56,7 +52,6 @@ class Ratio(NamedTuple):
     centres: np.ndarray
     coefficients: np.ndarray
     width: float
-    scores: dict[float, float]
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Return the ratio (n,) at points."""
@@ -66,8 +61,8 @@ class Ratio(NamedTuple):
 def kliep(
     numerator: np.ndarray,
     denominator: np.ndarray,
+    width: float,
     *,
-    widths: Sequence[float] | None = None,
     centres: int = CENTRES,
     seed: int = 0,
 ) -> Ratio:
@@ -83,13 +78,12 @@ def kliep(
         Sample of p.
     denominator : ndarray, shape (m, dim) or (m,)
         Sample of q. The estimate is meaningless where q has no points.
-    widths : sequence of float, optional
-        Candidate standard deviations of the kernels, selected by the mean log ratio of held-out rows of p's sample
-        (five folds). The default is eight, from a tenth of the median distance between centres to six times it.
+    width : float
+        Standard deviation of the kernels.
     centres : int, default 100
         Maximum number of kernels.
     seed : int, default 0
-        Seed for the choice of centres and folds.
+        Seed for the choice of centres.
 
     Returns
     -------
@@ -98,36 +92,30 @@ def kliep(
     Raises
     ------
     BnnvizError
-        If a sample is empty or not finite, dimensions differ, a width is not above 0, there are fewer rows of p than
-        folds, or no kernel reaches q's sample.
+        If a sample is empty or not finite, dimensions differ, the width is not above 0, or no kernel reaches q's
+        sample.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bnnviz import diagnostics
     >>> rng = np.random.default_rng(0)
-    >>> ratio = diagnostics.kliep(rng.normal(0, 1, 200), rng.normal(0, 2, 200))
+    >>> ratio = diagnostics.kliep(rng.normal(0, 1, 200), rng.normal(0, 2, 200), width=1.0)
     >>> bool(ratio(np.array([0.0]))[0] > 1)
     True
     """
     p, q = _table(numerator, "numerator"), _table(denominator, "denominator")
-    _check(p, q, widths, centres)
+    _check(p, q, width, centres)
     rng = np.random.default_rng(seed)
     around = p[rng.permutation(len(p))[:centres]]
-    tried = _spread(around) * _WIDTHS if widths is None else np.asarray(widths, dtype=float)
-    scores = {}
-    if len(tried) > 1:
-        folds = rng.permutation(len(p)) % FOLDS
-        scores = {float(width): _held_out(p, q, around, width, folds) for width in tried}
-    width = max(scores, key=scores.__getitem__) if scores else float(tried[0])
     coefficients = _fit(_kernels(p, around, width), _kernels(q, around, width))
     if coefficients is None:
         raise BnnvizError(
             "No kernel around a point of the numerator's sample reaches the denominator's: the samples are too far"
-            " apart, or the widths are too small.",
-            "widths",
+            " apart, or the width is too small.",
+            "width",
         )
-    return Ratio(around, coefficients, width, scores)
+    return Ratio(around, coefficients, width)
 
 
 def _table(x: np.ndarray, name: str) -> np.ndarray:
@@ -138,45 +126,22 @@ def _table(x: np.ndarray, name: str) -> np.ndarray:
     return x
 
 
-def _check(p: np.ndarray, q: np.ndarray, widths: Sequence[float] | None, centres: int) -> None:
+def _check(p: np.ndarray, q: np.ndarray, width: float, centres: int) -> None:
     if p.shape[1] != q.shape[1]:
         raise BnnvizError(
             f"The numerator's points have {p.shape[1]} coordinates and the denominator's {q.shape[1]}; give samples of"
             " one space.",
             "denominator",
         )
-    if len(p) < FOLDS:
-        raise BnnvizError(f"The numerator's sample has {len(p)} points; {FOLDS} are needed to choose a width.",
-                          "numerator")  # fmt: skip
     if centres < 1:
         raise BnnvizError(f"centres = {centres} must be at least 1.", "centres")
-    if widths is not None and (len(widths) == 0 or not min(widths) > 0):
-        raise BnnvizError("widths must contain at least one number, and each must be above 0.", "widths")
-
-
-def _spread(points: np.ndarray) -> float:
-    """Return the median distance between points; 1 if they are identical."""
-    distances = scipy.spatial.distance.pdist(points)
-    return float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
+    if not width > 0:
+        raise BnnvizError(f"width = {width} must be above 0.", "width")
 
 
 def _kernels(x: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:
     """Return Gaussian kernels (n, kernels) at points (n, dim)."""
     return np.exp(-0.5 * scipy.spatial.distance.cdist(x, centres, "sqeuclidean") / width**2)
-
-
-def _held_out(p: np.ndarray, q: np.ndarray, centres: np.ndarray, width: float, folds: np.ndarray) -> float:
-    """Return the mean log ratio of held-out rows."""
-    at_p, at_q = _kernels(p, centres, width), _kernels(q, centres, width)
-    found = np.empty(len(p))
-    for fold in range(FOLDS):
-        out = folds == fold
-        coefficients = _fit(at_p[~out], at_q)
-        if coefficients is None:
-            return -np.inf
-        with np.errstate(divide="ignore"):
-            found[out] = np.log(at_p[out] @ coefficients)
-    return float(found.mean())
 
 
 def _fit(at_p: np.ndarray, at_q: np.ndarray) -> np.ndarray | None:

@@ -161,6 +161,6 @@ def _go_on_recording(host: Host, name: str) -> None:
     from bnnviz.engine.recording import reader
 
     try:
-        host.go_on_in(reader.place(name))
+        host.keep_in(reader.place(name))
     except BnnvizError as error:
         host.message = error.sentence

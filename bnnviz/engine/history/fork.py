@@ -17,8 +17,7 @@ from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.engine.drive import LONGEST, make_changes
-from bnnviz.engine.history.timeline import MAGIC, Checkpoint, LoggedChange, Timeline, asked
-from bnnviz.engine.recording.resume import resume
+from bnnviz.engine.history.timeline import MAGIC, LoggedChange, Timeline, asked
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.run.run import OF_TARGET
@@ -339,15 +338,6 @@ def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | 
     run = (
         Fork.restore(data, block_store) if data.startswith(MAGIC) else ViewedRun.restore(data, block_store=block_store)
     )
-    run.wait_for_compile = False
-    return run
-
-
-def taken_up(checkpoint: Checkpoint, block_store: BlockStore | None = None) -> ViewedRun | Fork:
-    """Restore the run or the fork of a checkpoint in a history."""
-    if checkpoint.folder is None:
-        return restored(checkpoint.data, block_store)
-    run = resume(checkpoint.folder, checkpoint.step)
     run.wait_for_compile = False
     return run
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bnnviz.engine.history.timeline import History, rest
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-
-if TYPE_CHECKING:
-    from bnnviz.engine.recording.reader import Recording
 
 _EVERY_S, _SHARE = 0.5, 0.01  # minimum interval of checkpoints, and maximum fraction of the time
 COMMANDS = ("back", "return", "fork", "follow", "keep")
@@ -47,13 +44,6 @@ class TimeTravel:
             begun = time.perf_counter()
             self.history.note(run)
             self._pace.spent(time.perf_counter() - begun)
-
-    def recall(self, recording: Recording) -> None:
-        """Take over the checkpoints of the resumed recording."""
-        step = self._host.run.steps
-        for checkpoint in recording.progress["marks"]:
-            if checkpoint["step"] < step:
-                self.history.recall(checkpoint["step"], recording.folder)
 
     def obey(self, name: str, step: int | None = None, branch: str | None = None) -> None:
         """Execute a command."""
@@ -110,14 +100,14 @@ class TimeTravel:
         self._go(min(step, self.history.furthest))
 
     def _go(self, step: int) -> None:
-        from bnnviz.engine.history.fork import taken_up
+        from bnnviz.engine.history.fork import restored
 
         host, history = self._host, self.history
         checkpoint = history.before(step)
         if host.goal is None:
             history.leave(host.run)
         before, log = host.run, history.log(host.run)
-        run = taken_up(checkpoint, history.block_store)
+        run = restored(checkpoint.data, history.block_store)
         host.script = deque()
         if run.is_fork:
             for branch in run.branches:

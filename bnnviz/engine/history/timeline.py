@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,11 +29,10 @@ MAGIC = b"bnnviz fork\n"  # start of a fork's checkpoint
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint to go back to: step, bytes and blocks of draws, or the recording that has them."""
+    """A checkpoint to go back to: step, bytes and blocks of draws."""
 
     step: int
     data: bytes
-    folder: Path | None = None
     blocks: frozenset[str] = frozenset()
 
 
@@ -153,7 +151,7 @@ class History:
             self.block_store = BlockStore()
         self.block_store.asked.clear()
         data = run.checkpoint(block_store=self.block_store)
-        self.add(Checkpoint(run.steps, data, None, frozenset(self.block_store.asked)))
+        self.add(Checkpoint(run.steps, data, frozenset(self.block_store.asked)))
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint, and as many of the others as possible."""
@@ -181,11 +179,6 @@ class History:
             len(each.data) + (self.block_store.size(blocks) if blocks else 0)
             for each, blocks in zip(self._checkpoints, alone, strict=True)
         ]
-
-    def recall(self, step: int, folder: Path) -> None:
-        """Add a checkpoint of a recording."""
-        self._checkpoints.append(Checkpoint(step, b"", folder))
-        self._checkpoints.sort()
 
     def before(self, step: int) -> Checkpoint:
         """Return a checkpoint to reach a step from, preferably some steps before it."""

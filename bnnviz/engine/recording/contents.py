@@ -44,11 +44,11 @@ _HEADER = {
     "data_sha256": or_none(_is_digest),
     "start_sha256": or_none(_is_digest),
 }
-_MARK = {"file": _is_checkpoint, "step": is_count, "size": is_count, "sha256": _is_digest}
+_CHECKPOINT = {"file": _is_checkpoint, "step": is_count, "size": is_count, "sha256": _is_digest}
 _PROGRESS = {
     "counts": list_of(is_count, least=1),
     "alive": list_of(is_flag, least=1),
-    "marks": list_of(record(_MARK), least=1),
+    "checkpoint": record(_CHECKPOINT),
     "spec": is_spec,
     "changes": list_of(is_change),
     "finished": is_flag,

@@ -123,7 +123,7 @@ class Recording:
 
     @cached_property
     def progress(self) -> dict[str, Any]:
-        """The progress: ``counts`` and ``alive`` of the chains, ``marks`` (checkpoints), ``finished``, ``steps``."""
+        """The progress: ``counts`` and ``alive`` of the chains, ``checkpoint``, ``finished``, ``steps``."""
         return self._checked(PROGRESS, contents.unfit_progress)
 
     @cached_property
@@ -157,12 +157,9 @@ class Recording:
         counts, alive = self.progress["counts"], self.progress["alive"]
         return min([n for n, one in zip(counts, alive, strict=True) if one] or counts)
 
-    def checkpoint(self, step: int | None = None) -> bytes:
-        """Return the last checkpoint, or the last one up to a step."""
-        known = [each for each in self.progress["marks"] if step is None or each["step"] <= step]
-        if not known:
-            raise BnnvizError(f"The recording {self.folder} has no checkpoint before step {step}.", "step")
-        last = max(known, key=lambda each: each["step"])
+    def checkpoint(self) -> bytes:
+        """Return the last checkpoint."""
+        last = self.progress["checkpoint"]
         return self.part(last["file"], last["sha256"])
 
     def part(self, name: str, digest: str) -> bytes:
@@ -224,9 +221,7 @@ class Recording:
 
     def check(self) -> None:
         """Read and check the whole recording."""
-        for each in self.progress["marks"]:
-            self.checkpoint(each["step"])
-        self.header, self.last_summary, self.start_points(), self.read_log_weights()
+        self.checkpoint(), self.header, self.last_summary, self.start_points(), self.read_log_weights()
         if self.read_draws() is None and self.header["spec"].get("draws") is not None:
             raise self.damaged(f"{DRAWS}/{X}")
 

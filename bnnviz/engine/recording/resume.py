@@ -18,7 +18,6 @@ R = TypeVar("R", bound=Run)
 
 def resume(
     folder: str | os.PathLike,
-    step: int | None = None,
     *,
     target: Target | None = None,
     sampler: Sampler | None = None,
@@ -26,7 +25,7 @@ def resume(
 ) -> R:
     """Restore the run of a recording, which continues with the same draws as without the interruption."""
     recording = Recording(Path(folder))
-    run = run_class.restore(recording.checkpoint(step), target=target, sampler=sampler)
+    run = run_class.restore(recording.checkpoint(), target=target, sampler=sampler)
     if run.spec.draws is not None:
         most = int(run.store.counts.max())
         draws, logs, stats = (

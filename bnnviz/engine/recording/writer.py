@@ -43,8 +43,6 @@ _CHUNK = 1 << 20  # bytes of draws per file
 _EVERY_S = 2.0
 _LOOK_S = 0.25
 _SHARE = 0.02  # maximum fraction of the run's time spent on writing
-# Maximum number and total bytes of the older checkpoints that are kept.
-_MOST_CHECKPOINTS, _MOST_CHECKPOINT_BYTES = 16, 1 << 28
 _GROUPS = "posterior", SAMPLE_STATS
 # Incomplete or partly removed folders: a process may end while creating or removing one.
 _COMING, _GOING = ".coming", ".going"
@@ -65,7 +63,7 @@ class RecordingWriter:
         self._begun = time.perf_counter()  # start of the current write
         self._seen, self._written = run.seconds, self._state  # at the last look, and at the last write
         self._whole = 0  # common draws of all chains on disk
-        self._checkpoints: list[dict[str, Any]] = []
+        self._checkpoint: dict[str, Any] = {}  # file, step, size and checksum of the last one
         try:
             if self.folder.parent == paths.recordings():
                 make_private(self.folder.parent)
@@ -202,7 +200,6 @@ class RecordingWriter:
         for left in (*self.folder.rglob("*.partial"), *self.folder.glob(HALF_WRITTEN)):  # of a killed process
             left.unlink(missing_ok=True)
         known = Recording(self.folder)
-        self._checkpoints = [each for each in known.progress["marks"] if each["step"] <= self.run.steps]
         self._whole = int(self.run.store.counts.min())
         if self.run.steps < known.progress["steps"]:
             # Keep everything named by the progress.
@@ -226,9 +223,8 @@ class RecordingWriter:
         self._write_checkpoint()
         self._write_progress()
         self._whole = int(run.store.counts.min())
-        kept = {each["file"] for each in self._checkpoints}
         for old in self.folder.glob("checkpoint-*"):
-            if old.name not in kept:
+            if old.name != self._checkpoint["file"]:
                 old.unlink(missing_ok=True)
 
     def _write_draws(self, array: zarr.Array, buffer: torch.Tensor, whole: int, end: int) -> None:
@@ -241,19 +237,13 @@ class RecordingWriter:
             array[:, first:last] = rows if array.ndim == 3 else rows[..., 0]
 
     def _write_checkpoint(self) -> None:
-        """Write a checkpoint, and choose which older ones to keep."""
         run = self.run
         content = run.checkpoint(draws=run.spec.draws is None)
         digest = hashlib.sha256(content).hexdigest()
         # Never overwritten: the last progress refers to the last checkpoint until the next one is written.
         name = f"checkpoint-{run.steps}-{digest[:12]}"
         write_whole(self.folder / name, content)
-        self._checkpoints = [each for each in self._checkpoints if each["step"] != run.steps]
-        self._checkpoints.append({"file": name, "step": run.steps, "size": len(content), "sha256": digest})
-        while len(self._checkpoints) > _MOST_CHECKPOINTS or (
-            len(self._checkpoints) > 1 and sum(each["size"] for each in self._checkpoints) > _MOST_CHECKPOINT_BYTES
-        ):
-            del self._checkpoints[_least_missed([each["step"] for each in self._checkpoints])]
+        self._checkpoint = {"file": name, "step": run.steps, "size": len(content), "sha256": digest}
 
     def _write_progress(self) -> None:
         run = self.run
@@ -261,7 +251,7 @@ class RecordingWriter:
             "format": FORMAT,
             "counts": run.store.counts.tolist(),
             "alive": run.alive.tolist(),
-            "marks": self._checkpoints,
+            "checkpoint": self._checkpoint,
             "spec": run.spec.to_json(),
             "changes": run.changes,
             "finished": run.finished,
@@ -317,12 +307,6 @@ def _buffers(run: AnyRun) -> dict[str, torch.Tensor]:
     told = {f"{SAMPLE_STATS}/{name}": stats[..., k : k + 1] for k, name in enumerate(run.sampler.sample_stats())}
     weights = {LOG_WEIGHT: run.logs.buffer} if run.sampler.traits.weighted else {}
     return {X: run.store.buffer, **weights, **told}
-
-
-def _least_missed(steps: list[int]) -> int:
-    """Return the checkpoint, except the newest, that is closest to its neighbours."""
-    gaps = [steps[i + 1] - (steps[i - 1] if i else -steps[-1]) for i in range(len(steps) - 1)]
-    return int(np.argmin(gaps))
 
 
 def _new_array(root: zarr.Group, path: str, buffer: torch.Tensor, names: list[str] | None) -> zarr.Array:

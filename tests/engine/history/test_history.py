@@ -17,7 +17,7 @@ import torch
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.history import timeline as timetravel
-from bnnviz.engine.history.fork import Fork, taken_up
+from bnnviz.engine.history.fork import Fork, restored
 from bnnviz.engine.history.timeline import Checkpoint, History, Timeline
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
@@ -300,7 +300,7 @@ def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, A
 def all_come_back(history: History, had: dict[int, Any]) -> int:
     """Take every mark up, and compare its stores; return how many marks there are."""
     for mark in history._checkpoints:
-        for found, wanted in zip(kept(taken_up(mark, history.block_store)), had[mark.step], strict=True):
+        for found, wanted in zip(kept(restored(mark.data, history.block_store)), had[mark.step], strict=True):
             assert torch.equal(found[0], wanted[0])
             assert (found[1] == wanted[1]).all()
             assert (found[2] == wanted[2]).all()
@@ -317,7 +317,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     assert run.store.every >= 4
     run.change({"refresh_rate": 3.0})
     had |= noted(history, run, 25, 1600)
-    again = taken_up(history._checkpoints[20], history.block_store)
+    again = restored(history._checkpoints[20].data, history.block_store)
     had |= noted(history, again, 25, 1000)
     assert all_come_back(history, had) == 64
     # Each store once for each of its thinnings and eras, and for each mark the block that was not full yet.
@@ -330,7 +330,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
         < times * full + len(history._checkpoints) * draw_store.BLOCK * each
     )
     history.part(500)
-    history.note(taken_up(history._checkpoints[-1], history.block_store))
+    history.note(restored(history._checkpoints[-1].data, history.block_store))
     assert all_come_back(history, had) == 20
 
 

@@ -162,23 +162,6 @@ def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeyp
     assert Recording(tmp_path / "run").progress["steps"] == run.steps
 
 
-@pytest.mark.slow
-def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
-    run = ViewedRun(BANANA.replace(draws=60))
-    recorder = RecordingWriter(run, tmp_path / "run")
-    run.prepare()
-    while not run.finished:
-        run.take(12)
-        recorder.note(now=True)
-    recorder.close()
-    steps = [mark["step"] for mark in Recording(tmp_path / "run").progress["marks"]]
-    assert len(steps) == 16
-    assert steps[-1] == run.steps
-    assert max(np.diff(steps)) < run.steps / 5
-    marks = Recording(tmp_path / "run").progress["marks"]
-    assert {mark["file"] for mark in marks} == {path.name for path in (tmp_path / "run").glob("checkpoint-*")}
-
-
 def test_a_process_may_end_between_a_checkpoint_and_the_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,15 +176,6 @@ def test_a_process_may_end_between_a_checkpoint_and_the_progress(
     found = Recording(tmp_path / "run")
     found.check()
     assert found.progress == known
-
-
-@pytest.mark.slow
-def test_one_goes_back_to_any_step(whole: tuple[Path, ViewedRun]) -> None:
-    folder, run = whole
-    middle = run.steps // 2
-    again = resume(folder, step=middle)
-    assert again.steps <= middle
-    assert np.array_equal(finished(again).draws, run.draws)
 
 
 # --- a run that goes on
