@@ -21,7 +21,6 @@ Judge = Literal["others", "mean", "attacker"]
 EPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 EXAMPLES = 6
 _AT_ONCE = 256  # rows per derivative of one draw
-_BEYOND = 1e-5  # tolerance of bounds for rounding
 
 
 class _Space(NamedTuple):
@@ -47,12 +46,11 @@ class _Space(NamedTuple):
 
 
 class _Roles(NamedTuple):
-    """Attacked draws and judging draws, (draws, dim) each, with weights of sum 1 or None."""
+    """The attacked draw (1, dim) and the judging draws (draws, dim), with weights of sum 1 or None."""
 
-    attackers: Tensor
-    attack_weights: np.ndarray | None
+    attacker: Tensor
     judges: Tensor
-    judge_weights: np.ndarray | None
+    weights: np.ndarray | None
 
 
 def attack(
@@ -62,17 +60,16 @@ def attack(
     *,
     eps: Sequence[float] = EPS,
     judge: Judge = "others",
-    attacker: int | Literal["mean"] = 0,
+    attacker: int = 0,
     rows: int | Sequence[int] | None = None,
     examples: int = EXAMPLES,
-    bounds: tuple[float, float] | None = None,
     base: float = math.e,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Attack test rows by the fast gradient sign method (Goodfellow et al. 2015), and measure the draws' robustness.
 
     A row becomes x + eps sign(d loss / d x), the loss being minus the log probability that the attacker gives to the
-    row's own class, and is cut off at the bounds.
+    row's own class.
 
     Parameters
     ----------
@@ -84,18 +81,15 @@ def attack(
         Log weights up to a constant; by default all draws count the same.
     eps : sequence of float
         Step sizes, at least 0. For images in pixels from 0 to 1 (one step for all channels), clipped to that range; for
-        other rows on the network's scale, clipped only if bounds are given.
+        other rows on the network's scale.
     judge : {"others", "mean", "attacker"}
         The judging prediction: the mean of all draws except the attacker, of all draws, or of the attacker alone.
-    attacker : int or "mean", default 0
-        Index of the attacked draw, chain after chain, from 0; or ``mean``, an attack on the averaged prediction of all
-        draws, which then judge it (``judge`` is ignored).
+    attacker : int, default 0
+        Index of the attacked draw, chain after chain, from 0.
     rows : int, sequence of int or None
         Number of evenly spaced test rows, or their indices; None attacks all rows.
     examples : int, default 6
         Number of rows returned in their original and attacked form, the first of those attacked.
-    bounds : (float, float), optional
-        Bounds at which rows other than images are clipped, on the network's scale.
     base : float, default e
         Base of the entropies' logarithm: e gives nats, 2 bits.
     seed : int, default 0
@@ -117,7 +111,7 @@ def attack(
     ------
     BnnvizError
         If an argument is invalid: no network with classes, no draws, no such attacker or row, no draws left to judge,
-        invalid step sizes, or rows outside of the bounds.
+        or invalid step sizes.
 
     Examples
     --------
@@ -133,11 +127,9 @@ def attack(
     given = given_draws(target_or_run, draws, log_weights)
     steps, roles = _sizes(eps), _roles(given, attacker, judge)
     numbers, x, y = _rows(given.target, rows)
-    space = _space(given.target, x, bounds)
-    sign = _ascent(given.target, roles.attackers, roles.attack_weights, x, y).sign()
-    found = [
-        predictive(given.target, roles.judges, space.moved(x, sign, size), roles.judge_weights, base) for size in steps
-    ]
+    space = _space(given.target, x)
+    sign = _ascent(given.target, roles.attacker, x, y).sign()
+    found = [predictive(given.target, roles.judges, space.moved(x, sign, size), roles.weights, base) for size in steps]
     observed, few = y.cpu().numpy().astype(int), slice(max(examples, 0))
     figures = [each.accuracy(observed) | each.entropies(seed) for each in found]
     return {
@@ -168,26 +160,24 @@ def _sizes(eps: Sequence[float]) -> list[float]:
     return steps
 
 
-def _roles(given: NetworkDraws, attacker: int | str, judge: str) -> _Roles:
+def _roles(given: NetworkDraws, attacker: int, judge: str) -> _Roles:
     """Return the attacking and the judging draws."""
     if judge not in get_args(Judge):
         raise BnnvizError(f"judge cannot be {judge!r}; choose one of {', '.join(get_args(Judge))}.", "judge")
-    every, count = kept(given), len(given.theta)
-    if attacker == "mean":
-        return _Roles(*every, *every)
+    count = len(given.theta)
     if not isinstance(attacker, int | np.integer) or not 0 <= attacker < count:
-        raise BnnvizError(f"attacker is mean or the number of a draw, from 0 to {count - 1}.", "attacker")
+        raise BnnvizError(f"attacker is the number of a draw, from 0 to {count - 1}.", "attacker")
     alone = given.theta[attacker : attacker + 1]
     if judge == "mean":
-        return _Roles(alone, None, *every)
+        return _Roles(alone, *kept(given))
     if judge == "attacker":
-        return _Roles(alone, None, alone, None)
+        return _Roles(alone, alone, None)
     if count < 2:
         raise BnnvizError("There is no other draw to judge; give two at least, or judge='attacker'.", "judge")
     others = np.arange(count) != attacker
     logs = None if given.log_weights is None else given.log_weights[others]
     theta = given.theta[torch.as_tensor(others, device=given.theta.device)]
-    return _Roles(alone, None, *kept(given._replace(theta=theta, log_weights=logs)))
+    return _Roles(alone, *kept(given._replace(theta=theta, log_weights=logs)))
 
 
 def _rows(target: BNN, rows: int | Sequence[int] | None) -> tuple[np.ndarray, Tensor, Tensor]:
@@ -202,35 +192,19 @@ def _rows(target: BNN, rows: int | Sequence[int] | None) -> tuple[np.ndarray, Te
     return numbers, x[taken], y[taken]
 
 
-def _space(target: BNN, x: Tensor, bounds: tuple[float, float] | None) -> _Space:
+def _space(target: BNN, x: Tensor) -> _Space:
     pixels = pixel_scale(target.data_set)
-    if pixels is not None:
-        return _Space("pixels", *(torch.as_tensor(each).to(x) for each in pixels), 0.0, 1.0)
-    space = _Space("scaled", x.new_zeros(()), x.new_ones(()), *(bounds or (-math.inf, math.inf)))
-    if not space.low < space.high or x.min() < space.low - _BEYOND or x.max() > space.high + _BEYOND:
-        raise BnnvizError(
-            f"The rows go from {float(x.min()):.4g} to {float(x.max()):.4g}; give bounds that include them, the"
-            " lower one first.",
-            "bounds",
-        )
-    return space
+    if pixels is None:
+        return _Space("scaled", x.new_zeros(()), x.new_ones(()))
+    return _Space("pixels", *(torch.as_tensor(each).to(x) for each in pixels), 0.0, 1.0)
 
 
-def _ascent(target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, y: Tensor) -> Tensor:
-    """Return the derivative by the inputs of minus the log of the averaged probability of each row's class."""
-    # It is the mean of the draws' own derivatives, weighted by their share in the average.
-    log_weights = theta.new_zeros(len(theta)) if weights is None else torch.as_tensor(weights).log().to(theta)
+def _ascent(target: BNN, theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Return the derivative by the inputs of minus the log probability of each row's class, for a draw (1, dim)."""
     found = []
     for rows, labels in zip(torch.split(x, _AT_ONCE), torch.split(y, _AT_ONCE), strict=True):
-        logs = torch.cat(
-            [target.likelihood_at(one).log_density(target.outputs(one, rows), labels) for one in theta.split(1)]
-        )
-        shares = torch.softmax(logs + log_weights[:, None], 0)
-        total = torch.zeros_like(rows)
-        for one, share in zip(theta.split(1), shares, strict=True):
-            at = rows.detach().clone().requires_grad_(True)
-            with torch.enable_grad():
-                loss = -(share * target.likelihood_at(one).log_density(target.outputs(one, at), labels)[0]).sum()
-            total += torch.autograd.grad(loss, at)[0]
-        found.append(total)
+        at = rows.detach().clone().requires_grad_(True)
+        with torch.enable_grad():
+            loss = -target.likelihood_at(theta).log_density(target.outputs(theta, at), labels).sum()
+        found.append(torch.autograd.grad(loss, at)[0])
     return torch.cat(found)

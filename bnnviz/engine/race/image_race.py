@@ -88,25 +88,20 @@ class ImageRace(Race):
     view_class: ClassVar[type[RaceView]] = ImageRaceView
 
     def __init__(self, spec: ImageRaceSpec) -> None:
+        super().__init__(spec)
+        data = getattr(self.lanes[0].target, "data_set", None)
+        if not isinstance(data, ImageSet):
+            raise BnnvizError("This race is of images: choose a target that has some.", "target")
         self._looked = 0.0
         self.wall = WALLS[0]
-        self.ood: ImageSet | None = None
-        super().__init__(spec)
+        self.images, self.ood = data, _first_ood(data)
+        for lane in self.lanes:
+            lane.predictive_cache = PredictiveCache(lane, _rows(data, lane))
+        self._choose_ood()
+        self.queries = ImageQueries(self)
 
     def _new_reference(self) -> None:
         """Return None: a reference run is too slow for this many weights."""
-
-    def _take_lanes(self, lanes: list[Lane]) -> None:
-        data = getattr(lanes[0].target, "data_set", None)
-        if not isinstance(data, ImageSet):
-            raise BnnvizError("This race is of images: choose a target that has some.", "target")
-        self.images = data
-        self.ood = self.ood or _first_ood(data)
-        super()._take_lanes(lanes)
-        for lane in self.lanes:
-            lane.predictive_cache = PredictiveCache(lane, _rows(self.images, lane))
-        self._choose_ood()
-        self.queries = ImageQueries(self)
 
     def _choose_ood(self) -> None:
         """Start querying all samplers on the out-of-distribution rows."""

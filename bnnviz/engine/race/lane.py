@@ -49,7 +49,8 @@ class Lane(ViewedRun):
         self.budget = 0
         self.recorded: list[Note] = []
         self.estimates = Estimates(self)
-        self._figures = LaneFigures(self)
+        self._components = Components(self)
+        self._measured: tuple[int, dict[str, float]] = (0, {})  # draws, and their metrics
 
     @property
     def draw_limit(self) -> int | None:
@@ -137,7 +138,10 @@ class Lane(ViewedRun):
 
     def figures(self) -> dict[str, float]:
         """Return ESS and R-hat of the first component, and the scores of a network."""
-        return self._figures.take()
+        made = int(self.store.made.sum())
+        if made != self._measured[0] and self.store.common(self.alive):
+            self._measured = made, self._mixing() | self.scores()
+        return self._measured[1]
 
     def scores(self) -> dict[str, float]:
         """Return the test scores of a network's draws; nothing for other targets."""
@@ -147,30 +151,10 @@ class Lane(ViewedRun):
             return scores(self.target, self.resampled(_SCORED))
         return scores(self.target, weights(self.store, chosen_draws(self.store, self.alive, _SCORED)))
 
-
-class LaneFigures:
-    """Compute metrics of the draws, once per state."""
-
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
-        self._components = Components(lane)
-        self._found: dict[str, float] = {}
-        self._made = 0
-
-    def take(self) -> dict[str, float]:
-        """Return the metrics, computed again for other draws."""
-        lane = self._lane
-        made = int(lane.store.made.sum())
-        if made != self._made and lane.store.common(lane.alive):
-            self._made = made
-            self._found = self._mixing() | lane.scores()
-        return self._found
-
     def _mixing(self) -> dict[str, float]:
-        lane = self._lane
-        if lane.sampler.traits.weighted:
-            ess, rhat = diagnostics.weight_ess(lane.log_weights), float("nan")
-        elif not lane.sampler.traits.converges:  # one point, or draws of an approximation: no mixing
+        if self.sampler.traits.weighted:
+            ess, rhat = diagnostics.weight_ess(self.log_weights), float("nan")
+        elif not self.sampler.traits.converges:  # one point, or draws of an approximation: no mixing
             ess = rhat = float("nan")
         else:
             self._components.refit()
@@ -179,20 +163,19 @@ class LaneFigures:
         return self._of_functions() | {
             "ess": ess,
             "rhat": rhat,
-            "ess_per_s": ess / max(lane.seconds, 1e-9),
-            "ess_per_million": 1e6 * ess / max(lane.gradients, 1),
+            "ess_per_s": ess / max(self.seconds, 1e-9),
+            "ess_per_million": 1e6 * ess / max(self.gradients, 1),
         }
 
     def _of_functions(self) -> dict[str, float]:
         """Return the worst R-hat and smallest ESS of a network's predictions; nothing for other targets."""
-        lane = self._lane
-        if not isinstance(lane.target, BNN):
+        if not isinstance(self.target, BNN):
             return {}
         found = dict.fromkeys(FUNCTION_FIGURES, float("nan"))
         # Without records, evaluating the functions is too expensive.
-        if lane.sampler.traits.weighted or not lane.sampler.traits.converges or not lane.recorded:
+        if self.sampler.traits.weighted or not self.sampler.traits.converges or not self.recorded:
             return found
-        values = lane.estimates.values()
+        values = self.estimates.values()
         if values.shape[1] < 4:
             return found
         each = range(values.shape[2])

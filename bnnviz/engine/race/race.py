@@ -38,12 +38,21 @@ class Race(SamplerComparison):
     def __init__(self, spec: RaceSpec, *, target: Target | None = None, measured: bool = True) -> None:
         super().__init__(spec, own_target=target is not None)
         spec, self._own, self._measured = self.spec, target, measured
-        self._take_lanes([self._new_lane(number) for number in range(len(spec.lanes))])
+        self.lanes = [self._new_lane(number) for number in range(len(spec.lanes))]
+        self.device = self.lanes[0].device
+        for lane in self.lanes:
+            # Wait for compiled kernels: the end of a sampler must not depend on compile time.
+            lane.budget, lane.wait_for_compile = spec.budget, True
+            if lane.target.dim > 2:
+                # Share one plane, as principal axes differ between samplers.
+                lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
+        self._known = known_truth(self.lanes[0].target)
         self.reference = self._new_reference()
         self._rng = torch.Generator(self.device).manual_seed(spec.lanes[0].seed)
         self._x0: torch.Tensor | None = None
         self._descent: Descent | None = None
         self._raced = 0.0  # seconds spent by all samplers
+        self._view = self.view_class(self)
 
     def _new_reference(self) -> Reference | None:
         """Return the reference run; None if the truth is known or no reference is requested."""
@@ -57,17 +66,6 @@ class Race(SamplerComparison):
         except BnnvizError as error:
             raise of_lane(error, number, spec) from None
         return lane
-
-    def _take_lanes(self, lanes: list[Lane]) -> None:
-        self.lanes, self.device = lanes, lanes[0].device
-        for lane in lanes:
-            # Wait for compiled kernels: the end of a sampler must not depend on compile time.
-            lane.budget, lane.wait_for_compile = self.spec.budget, True
-            if lane.target.dim > 2:
-                # Share one plane, as principal axes differ between samplers.
-                lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
-        self._known = known_truth(lanes[0].target)
-        self._view = self.view_class(self)
 
     @property
     def truth(self) -> TrueMoments | None:

@@ -99,33 +99,8 @@ def test_the_softmax_of_a_linear_network_has_a_known_derivative():
     weight, bias = theta[0, :54].view(3, 18), theta[0, 54:]
     probability = torch.softmax(x.double().flatten(1) @ weight.T + bias, -1)
     known = (probability - nn.functional.one_hot(y, 3)) @ weight
-    found = attacking._ascent(target, theta, None, x.double(), y)
+    found = attacking._ascent(target, theta, x.double(), y)
     np.testing.assert_allclose(found.flatten(1), known, rtol=1e-9, atol=1e-12)
-
-
-def test_the_attack_on_the_mean_is_the_derivative_of_the_mean():
-    """Draws count by what they add to the averaged probability, so it is not the mean of the derivatives."""
-    target, x, y = two_classes()
-    draws, weights = near(2.0, 7), np.random.default_rng(3).random(7)
-    weights /= weights.sum()
-
-    def loss(at: np.ndarray) -> np.ndarray:
-        margin = (2 * y - 1) * (at @ draws[:, :4].T + draws[:, 4]).T
-        return -np.log(np.tensordot(weights, expit(margin), 1))
-
-    known = np.empty_like(x)
-    for k in range(x.shape[1]):
-        shift = 1e-5 * np.eye(x.shape[1])[k]
-        known[:, k] = (loss(x + shift) - loss(x - shift)) / 2e-5
-    inputs = torch.as_tensor(x), torch.as_tensor(y)
-    found = attacking._ascent(target, torch.as_tensor(draws), weights, *inputs)
-    np.testing.assert_allclose(found, known, atol=1e-8)
-    alone = torch.stack([attacking._ascent(target, torch.as_tensor(one[None]), None, *inputs) for one in draws])
-    assert np.abs(np.tensordot(weights, alone, 1) - known).max() > 0.01
-    attacked = bnnviz.attack(target, draws, np.log(weights), eps=STEPS, attacker="mean")
-    right = [(loss(x + step * np.sign(known)) < np.log(2)).mean() for step in STEPS]
-    assert attacked["accuracy"] == right
-    assert attacked["judges"] == 7
 
 
 def test_images_are_attacked_in_pixels_and_stay_images():
@@ -133,7 +108,7 @@ def test_images_are_attacked_in_pixels_and_stay_images():
     found = bnnviz.attack(target, draws, eps=(0.0, 0.1), attacker=3, examples=40)
     before, after = found["examples"]["inputs"].astype(float)
     x, y = (torch.as_tensor(rows) for rows in target.data_set.scaled("test"))
-    sign = attacking._ascent(target, torch.as_tensor(draws[3:4]), None, x.double(), y).sign().numpy()
+    sign = attacking._ascent(target, torch.as_tensor(draws[3:4]), x.double(), y).sign().numpy()
     np.testing.assert_allclose(after, np.clip(before + 0.1 * sign, 0.0, 1.0), atol=1e-6)
     assert (after.min(), after.max(), found["unit"], found["judges"]) == (0.0, 1.0, "pixels", 4)
     # With one sd for both channels the step would be another one on one of them.
@@ -150,7 +125,6 @@ def test_images_are_attacked_in_pixels_and_stay_images():
         ({"eps": (-0.1,)}, "eps"),
         ({"rows": [60]}, "rows"),
         ({"rows": 0}, "rows"),
-        ({"bounds": (0.0, 1.0)}, "bounds"),
         ({"draws": np.zeros((1, 5))}, "judge"),
     ],
 )
