@@ -14,13 +14,14 @@ from bnnviz.figures.comparison.race import race
 from bnnviz.figures.leaderboard import table_html
 from bnnviz.figures.still.forms import PAGE
 from bnnviz.figures.still.output import page, save, write
+from bnnviz.figures.still.render import shown
 
 _FONT = "font:15px/1.4 sans-serif"
 
 
 def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLike) -> Path:
     """Write a race to a file."""
-    figure = race(frame["curves"])
+    figure = shown(race(frame["curves"]), False)
     if Path(out).suffix.lower() != PAGE:
         if not any(np.isfinite(lane["error"]).any() for lane in frame["curves"]["lanes"]):
             raise BnnvizError("No sampler has an error to draw yet; write an .html page, which has the table.", "out")
