@@ -18,19 +18,22 @@ TEXTS = {
     # A text from elsewhere: a note on a data set, an error
     "remark": "{text}",
     # Convergence
-    "few_draws": "Each chain has {draws} draws; ESS and R-hat need at least {least}, so errors are unknown.",
+    "few_draws": "Each chain has only {draws} draws. ESS, R-hat and standard errors require at least {least}.",
     "rhat_functions": "The chains have not converged: R-hat of the network's predictions is up to {rhat:.2f} (should"
     " be below 1.01{also}). Standard errors are too small.",
     "rhat": "The chains have not converged: R-hat of a {what} is up to {rhat:.2f} (should be below 1.01{also})."
     " Standard errors are too small.{network}",
-    "low_ess": "The smallest ESS of a {what} is {ess:.0f}; standard errors are reliable from {least}.{network}",
-    "low_tail_ess": "The smallest tail ESS of a {what} is {ess:.0f}; its 5% and 95% quantiles are reliable from"
-    " {least}.{network}",
-    "low_energy_ess": "The energy U mixes slowly (ESS {ess:.0f}, should be at least {least}): variances may be wrong.",
+    "low_ess": "The smallest ESS of a {what} is {ess:.0f} (should be at least {least} for reliable standard"
+    " errors).{network}",
+    "low_tail_ess": "The smallest tail ESS of a {what} is {ess:.0f} (should be at least {least} for reliable 5% and"
+    " 95% quantiles).{network}",
+    "low_energy_ess": "The ESS of the energy U is {ess:.0f} (should be at least {least}): estimated variances may be"
+    " wrong.",
     # Bias against known moments or Stein's identity
     "variance_wrong": "The variance of {name} is {ratio:.2f} times the true value, {z:.0f} standard errors"
     " away.{cause}",
-    "stein_wide": "By Stein's identity the variances are {share:.0f} ± {error:.0f}% too large: the settings bias them.",
+    "stein_wide": "By Stein's identity the variances are {share:.0f} ± {error:.0f}% too large: the sampler is biased"
+    " with these settings.",
     "stein_narrow": "By Stein's identity the variances are {share:.0f} ± {error:.0f}% too small: the chains have not"
     " converged.",
     "weighted_variance_wrong": "The weighted variance of {name} is {ratio:.2f} times the true value, {z:.0f} standard"
@@ -41,79 +44,80 @@ TEXTS = {
     " {z:.0f} standard errors apart: {cause}{hidden}.",
     "variance_elsewhere": "The variance of {name} is {value:.3g}, and {check:.3g} by importance sampling with wider"
     " proposals, {z:.0f} standard errors apart: {cause}{hidden}.",
-    "functionals": "Draws of {sampler} follow a mixture of functionals, which is wider than the density and has"
-    " another mean if the density is skewed.{weighted}",
+    "functionals": "Draws of {sampler} follow a mixture of functionals, which is wider than the density and has a"
+    " different mean if the density is skewed.{weighted}",
     # Importance weights
-    "few_weights": "The weight ESS is {ess:.1f}; standard errors are reliable from {least}.",
-    "pareto_k": "The importance weights are heavy-tailed (Pareto k-hat {k:.2f}, should be below 0.7): weighted means"
-    " may not settle.",
-    "low_weight_ess": "The weight ESS is {percent:.1f}% of the number of draws: estimates rest on few draws.",
-    "no_weights": "No draw has a weight: U is finite at none of them.",
+    "few_weights": "The weight ESS is {ess:.1f} (should be at least {least} for reliable standard errors).",
+    "pareto_k": "The importance weights are heavy-tailed (Pareto k-hat {k:.2f}, should be below 0.7): estimates are"
+    " unreliable.",
+    "low_weight_ess": "The weight ESS is {percent:.1f}% of the number of draws: few draws dominate the estimates.",
+    "no_weights": "All importance weights are zero, because U is not finite at any draw.",
     "collapsed_weights": "The weights have collapsed: the weight ESS is {ess:.1f} of {draws:,} draws ({percent:.2g}%,"
-    " should be at least {least:.0f}%). Errors are too small.",
+    " should be at least {least:.0f}%). Standard errors are too small.",
     # Approximations
-    "approximation_outside": "{percent:.2g}% of the draws of the approximation are outside the support, where U is"
-    " not finite.",
+    "approximation_outside": "{percent:.2g}% of the draws of the approximation are outside the support, where U is not"
+    " finite.",
     "approximation_poor": "The approximation is poor ({tail}probabilities may be off by about {distance:.2f}{more}),"
-    " and more draws do not improve it. Trust predictions only as far as held-out rows confirm them.",
+    " and more draws do not improve it. Check predictions on held-out rows.",
     # Moves
-    "stuck": "{chains}: hardly a draw differs from the previous one, so the chain is stuck.",
+    "stuck": "{chains}: almost all draws equal the previous draw, so the chain is stuck.",
     "edge_divergences": "{count:,} of {total:,} trajectories ended outside the support, where U is not finite. This"
-    " does not bias the draws, but costs moves.",
+    " does not bias the draws, but lowers the acceptance rate.",
     "divergences": "{count:,} of {total:,} transitions diverged: estimates may be biased.",
-    "max_treedepth": "{percent:.0f}% of the trees reached the maximum depth: draws are more correlated than necessary.",
+    "max_treedepth": "{percent:.0f}% of the trees reached the maximum depth, which increases the autocorrelation of"
+    " the draws.",
     "low_bfmi": "{chains}: low E-BFMI ({bfmi:.2f}, should be above {least}); the tails are poorly explored.",
     # The density
     "random_density": "U differs between two calls at the same point, so there is no density to sample.",
     "chains_interact": "U of one chain depends on the other chains, so there is no density to sample.",
-    "rounding": "U is up to {largest:.1g}, where {dtype} cannot resolve differences below {grain:.1g}: rounding"
-    " errors decide which moves are accepted.",
-    "wrong_gradient": "U does not change as its gradient predicts on {count} of {lines} lines between draws (a part"
-    " may be detached or under torch.no_grad): {effect}.",
-    "jumps": "U jumps on {count} of {lines} lines between draws, which the gradient does not show: {sampler} is wrong"
-    " there.",
-    "infinite_points": "U is minus infinity at points that were tried, first {where}: the density is infinite there."
-    " These points {fate}; draws represent the rest. {cause}",
+    "rounding": "U is up to {largest:.1g}, where {dtype} cannot resolve differences below {grain:.1g}: rounding errors"
+    " affect which proposals are accepted.",
+    "wrong_gradient": "The gradient of U disagrees with finite differences on {count} of {lines} lines between draws"
+    " (part of U may be detached or computed under torch.no_grad): {effect}.",
+    "jumps": "U is discontinuous on {count} of {lines} lines between draws. {sampler} uses only the gradient and is"
+    " biased there.",
+    "infinite_points": "U is minus infinity at some evaluated points (first: {where}), so the density is infinite"
+    " there. These points {fate}; the draws represent the rest of the density. {cause}",
     "infinite_density": "Chain {chain} reached a point where U is minus infinity ({where}): the density is infinite."
     " {cause}",
     "edge": "Chain {chain} reached an edge of the support at step {step}, where U is {value}; {sampler} cannot"
     " continue there.",
-    "overflow": "U overflowed on the way of chain {chain} at step {step} ({sampler}); the support has no edge there.",
-    "runs_away": "Chain {chain} runs away: U falls from its start to {reached:.1g} and beyond, so exp(-U) has no"
-    " integral. Is this a log density? U must be minus the log density.",
-    "wanders_off": "Chain {chain} wanders off: U does not rise from its start to {reached:.1g} and beyond, so exp(-U)"
-    " has no integral.",
-    "rejected_points": "The density raised a domain error at {count:,} points, where it counts as zero (first:"
-    " {first}).",
+    "overflow": "U overflowed in chain {chain} at step {step} ({sampler}), although the support has no edge there.",
+    "runs_away": "Chain {chain} diverges: U decreases without bound from its start up to {reached:.1g} and beyond, so"
+    " exp(-U) cannot be normalised. Check the sign: U must be the negative log density.",
+    "wanders_off": "Chain {chain} does not stay in a bounded region: U does not increase from its start up to"
+    " {reached:.1g} and beyond, so exp(-U) cannot be normalised.",
+    "rejected_points": "The density raised a domain error at {count:,} points (first: {first}). It is treated as zero"
+    " there.",
     # Chains that fail or start badly
-    "chain_stopped": "Chain {chain} met a non-finite value at step {step} ({sampler}) and stopped; the others"
-    " continue.",
-    "all_stopped": "All {chains} chains of {sampler} met non-finite values (the last at step {step}). The draws are"
-    " kept.",
-    "lost_chains": "{chains} met non-finite values and stopped. Estimates use the other chains; they are biased if"
-    " these merely avoided the points where U is not finite.",
-    "no_draws": "There are no draws yet (phase: {phase}), so nothing is estimated.",
-    "no_start": "{chains} found no initial position in {tries} tries: U or its gradient is not finite at random"
-    " points{first}.",
+    "chain_stopped": "Chain {chain} encountered a non-finite value at step {step} ({sampler}) and stopped; the other"
+    " chains continue.",
+    "all_stopped": "All {chains} chains of {sampler} encountered non-finite values (the last at step {step}). The run"
+    " keeps the draws.",
+    "lost_chains": "{chains} encountered non-finite values and stopped. Estimates use the remaining chains and are"
+    " biased if the target has mass near the points where U is not finite.",
+    "no_draws": "There are no draws yet (phase: {phase}), so no estimates are available.",
+    "no_start": "{chains} found no valid initial position in {tries} attempts: U or its gradient is not finite at"
+    " random points{first}.",
     "undefined_start": "{chains} start where U or its gradient is not finite.",
-    "other_modes": "Optimisation ended at other modes too ({count} of {total}), but all chains start from the best"
-    " one: the density near the others may be missed.",
+    "other_modes": "Optimisation found other modes ({count} of {total} starts), but all chains start from the best"
+    " mode and may miss the others.",
     "not_at_mode": "{chains} stopped up to {distance:.2g} posterior standard deviations from a mode in each direction.",
     "saddle": "{chains} stopped at a saddle point, where U decreases in {directions} of {dim} directions.",
     # Violations of a bound
     "small_violations": "{percent:.2g}% of the proposals violate the bound (mean excess {excess:.3f}); the bias is"
     " small.",
-    "violations": "{percent:.2g}% of the proposals violate the bound (mean excess {excess:.3f}): about {missed:.2g}%"
+    "violations": "{percent:.2g}% of the proposals violate the bound (mean excess {excess:.3f}). About {missed:.2g}%"
     " of the bounces were missed, so {effect}.{network}",
     "held_batch": "The batch is kept between events and becomes part of the state: the posterior is too wide.",
-    "draws_at_events": "Draws at events favour places with frequent events: they are biased.",
+    "draws_at_events": "Draws at events are biased toward regions where events are frequent.",
     # Live
-    "live_variance": "So far the variance of {name} is {ratio:.2f} times the true value.",
-    "live_stein_large": "By Stein's identity the variances so far are at least {share:.0f}% too large.",
-    "live_stein": "By Stein's identity the variances so far are about {share:.0f}% too large ({low:.0f} to"
+    "live_variance": "The variance of {name} is currently {ratio:.2f} times the true value.",
+    "live_stein_large": "By Stein's identity the variances are currently at least {share:.0f}% too large.",
+    "live_stein": "By Stein's identity the variances are currently about {share:.0f}% too large ({low:.0f} to"
     " {high:.0f}%).",
-    "live_narrow": "By Stein's identity the variances are {percent:.0f}% of the posterior's: {cause}.",
-    "no_progress": "No chain has made a draw for {seconds:,.0f} s. Use fewer steps per draw, or rescale the"
+    "live_narrow": "By Stein's identity the variances are {percent:.0f}% of the posterior variances: {cause}.",
+    "no_progress": "No chain has produced a draw for {seconds:,.0f} s. Use fewer steps per draw or rescale the"
     " parameters.",
     "steps_left": "Step {done:,} of {most}, {how} {seconds:,.0f} s left.",
     "warmup_left": "Warm-up {percent:.0f}% done, about {seconds:,.0f} s left.",
@@ -122,14 +126,15 @@ TEXTS = {
     "other_start": "{sampler} chooses its own initial positions on this target.",
     "given_start": "The chains start from given points.",
     "warm_start": "The chains start from {what} of {source} ({sampler} on {subject}).",
-    "other_target_start": "That run had another target or other settings: its draws do not follow this target.",
-    "same_seed": "That run used seed {seed} as well, so its random numbers are repeated.",
-    "other_device": "The run continues on another kind of device ({device}) with other random numbers: later draws"
-    " differ from those of an uninterrupted run.",
+    "other_target_start": "That run used a different target or different settings, so its draws do not follow this"
+    " target.",
+    "same_seed": "That run also used seed {seed}, so this run repeats its random numbers.",
+    "other_device": "The run continues on a different type of device ({device}), which generates different random"
+    " numbers. Later draws differ from those of an uninterrupted run.",
     "not_compiled": "The step is not compiled: {reason}.",
-    "no_event": "No event in {steps} steps: the chain may be far out, or the rate is zero.",
+    "no_event": "No event in {steps} steps: the chain may be far from the mode, or the rate is zero.",
     "search_cut": "The search for initial positions ended after {seconds:.2g} s, before it had converged.",
-    "warmup_cut": "The warm-up ended after {steps:,} steps, to leave time for draws.",
+    "warmup_cut": "The warm-up was shortened to {steps:,} steps to leave time for draws.",
     "ended_early": "The run ended after {draws:,} draws per chain: {reason}.",
     "missing_package": "{figures} missing: {remedy}.",
     "missing_scores": "{text}",
@@ -138,23 +143,23 @@ TEXTS = {
     " expects a scale near 1.",
     "raw_observations": "The observations are not standardised (mean {mean:.3g}, sd {sd:.3g}); the prior expects a"
     " scale near 1.",
-    "frozen_weights": "{frozen:,} of the module's {total:,} weights are frozen (requires_grad=False).",
+    "frozen_weights": "{frozen:,} of {total:,} weights of the module are frozen (requires_grad=False).",
     "dropout_off": "Dropout is off (evaluation mode); the weights are sampled instead.",
-    "outputs_positive": "The module's outputs are never negative, but a {likelihood} likelihood takes them as {what}.",
-    "outputs_bounded": "The module's outputs are between {low:.3g} and {high:.3g} for all weights;"
-    " {percent:.0f}% of the observations are far outside.",
-    "likelihood_sign": "The log likelihood increases without bound as outputs move away from the observations. Is it a"
-    " loss, minus the log likelihood?",
-    "batch_norm": "Batch normalisation uses the module's stored means and variances (evaluation mode).",
-    "jumping_module": "The module's outputs are discontinuous in its weights (a sign, an argmax, a branch on a"
-    " weight, a division by zero), which gradients do not show: HMC and NUTS are correct but slow, other samplers are"
-    " wrong.",
-    "one_by_one": "The {what} cannot be computed for several chains at once; chains are computed one by one, which is"
-    " slower.",
-    "fixed_covariances": "One draw of each proposal has no covariance: covariances are not adapted.",
+    "outputs_positive": "The outputs of the module are non-negative, but the {likelihood} likelihood interprets them"
+    " as {what}.",
+    "outputs_bounded": "The outputs of the module are between {low:.3g} and {high:.3g} for all weights, but"
+    " {percent:.0f}% of the observations are far outside this range.",
+    "likelihood_sign": "The log likelihood increases without bound as outputs move away from the observations. Check"
+    " the sign: a loss is the negative log likelihood.",
+    "batch_norm": "Batch normalisation uses the stored means and variances of the module (evaluation mode).",
+    "jumping_module": "The outputs of the module are discontinuous in its weights (for example through a sign, an"
+    " argmax, a branch or a division by zero). HMC and NUTS are correct but slow; samplers that rely on the gradient"
+    " alone are biased.",
+    "one_by_one": "The {what} does not support batches of chains. Chains are computed one by one, which is slower.",
+    "fixed_covariances": "Covariances are not adapted, because each proposal generates only one draw.",
     "reference_not_at_mode": "The reference that replaces the prior is at {where}.",
-    "floored_precision": "{count} of {dim} precisions of the reference were too small or negative and were raised to"
-    " a minimum{learned}.",
+    "floored_precision": "{count} of {dim} precisions of the reference were negative or too small and were set to a"
+    " minimum{learned}.",
     # Verdict on a network's predictions
     "usable": "Usable: {findings}",
     "usable_with_care": "Usable with care: {findings}",

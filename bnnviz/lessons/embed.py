@@ -51,6 +51,6 @@ def lesson(name: str, step: int = 1, language: str = content.DEFAULT, height: in
     --------
     >>> import bnnviz
     >>> bnnviz.lesson("thinning", 3)
-    <Lesson Thinning: how a process finds the time of an event>
+    <Lesson Thinning: simulating the time of an event>
     """
     return LessonFrame(name, step, language, height)

@@ -85,7 +85,7 @@ def plan(
     gradient_s = _STEPS_COST * plain_s if best is None else max(best.gradient_s, plain_s)
     able = (
         (cls, proposal)
-        # On a machine that is only busy for now, the run takes longer instead of doing nothing.
+        # On a machine that is temporarily busy, the run takes longer instead of failing.
         for stretch in _STRETCHES
         for cls in (_candidates() if best is None else [best.cls])
         if (proposal := cls.proposal(bench.budget(stretch * left, gradient_s))) is not None
@@ -94,7 +94,7 @@ def plan(
     if cls is None:
         minutes = float(f"{max(_ENOUGH * plain_s, 2 * seconds) / 60:.2g}")
         raise BnnvizError(
-            f"No sampler can do anything with this network in {_seconds(seconds)}, since a gradient takes"
+            f"No sampler can produce draws of this network in {_seconds(seconds)}, because one gradient takes"
             f" {_seconds(plain_s)}.",
             "minutes",
             Remedy("allow more time", {"minutes": minutes}),

@@ -10,7 +10,7 @@ small for approximations that are too wide, too, so the total variation distance
     \bar w_i = w_i / \sum_j w_j,
 
 which bounds the error of any probability. For k-hat above 0.7 the weights have not converged, and the distance usually
-exceeds its estimate. Draws with non-finite U have no weight. Neither metric detects a mode that no draw has found.
+exceeds its estimate. Draws with non-finite U have no weight. Neither metric detects a mode without draws.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def measured_approximation(run: AnyRun, effort: WeightEffort = _EFFORT) -> dict[
     finite = torch.isfinite(potential)
     logs = torch.where(finite, -potential - log_density.double(), -torch.inf).cpu().numpy()
     k, shares = diagnostics.pareto_k(logs), diagnostics.normalised(logs)
-    # Without a single weight the two have nothing in common.
+    # If all weights are zero, the supports do not overlap.
     distance = float(np.abs(shares - 1 / len(logs)).sum() / 2) if shares.any() else 1.0
     outside = 1 - float(finite.double().mean())
     return dict(zip(names, (float(k) if np.isfinite(k) else None, distance, outside), strict=True))
@@ -85,7 +85,7 @@ def of_approximation(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
     if long or distance - outside >= _FAR:
         yield Message(
             "approximation_poor",
-            remedies.reference_sampler("take spreads and tails from HMC or NUTS"),
+            remedies.reference_sampler("use HMC or NUTS for variances and tails"),
             k=k,
             distance=distance,
             tail=f"Pareto k-hat {k:.2f}, should be below {GOOD_K}; " if long else "",

@@ -32,10 +32,10 @@ def of_gradient(run: AnyRun) -> Iterator[Message]:
     chosen = pooled[np.random.default_rng(0).choice(len(pooled), 2 * _LINES, replace=False)].to(target.dtype)
     together, again = (target.defined_potential(chosen).detach() for _ in range(2))
     if not _close(together, again):
-        yield Message("random_density", Remedy("remove its random numbers"))
+        yield Message("random_density", Remedy("remove the random numbers from U"))
         return
     if not _close(together, torch.cat([target.defined_potential(point[None]).detach() for point in chosen])):
-        yield Message("chains_interact", Remedy("sum over the last axis only, and use no statistics over chains"))
+        yield Message("chains_interact", Remedy("reduce over the last axis only and avoid statistics over chains"))
         return
     if remedies.rejects(run):
         yield from _of_rounding(together)
@@ -60,11 +60,11 @@ def _of_rounding(potential: torch.Tensor) -> Iterator[Message]:
 def _of_fits(run: AnyRun, jumps: int, otherwise: int) -> Iterator[Message]:
     rejects = remedies.rejects(run)
     if otherwise >= _FEW:
-        effect = "moves are proposed badly" if rejects else f"draws of {run.sampler.title} are wrong"
-        remedy = Remedy("let gradients pass through all of U")
+        effect = "proposals are poor" if rejects else f"draws of {run.sampler.title} are biased"
+        remedy = Remedy("make all of U differentiable")
         yield Message("wrong_gradient", remedy, count=otherwise, lines=_LINES, effect=effect)
     elif jumps >= _FEW and not rejects:
-        remedy = remedies.reference_sampler("use HMC or NUTS, which reject moves by U itself")
+        remedy = remedies.reference_sampler("use HMC or NUTS, whose acceptance step uses U itself")
         yield Message("jumps", remedy, count=jumps, lines=_LINES, sampler=run.sampler.title)
 
 

@@ -28,7 +28,7 @@ def rejects(run: AnyRun) -> bool:
 
 
 def more(run: AnyRun) -> list[Remedy]:
-    """Return how to get more draws; only words for a run without an end."""
+    """Return remedies that increase the number of draws; without options for an unlimited run."""
     if run.minutes is not None:
         return [Remedy("allow more time", {"minutes": float(f"{_TIMES * run.minutes:.2g}")})]
     return [Remedy("make more draws", {} if run.spec.draws is None else {"draws": _TIMES * run.spec.draws})]

@@ -24,7 +24,7 @@ LEAST_DRAWS = 4
 FEW = 40
 _ENDS = 4  # chains that are examined
 _NOTED = ("other_modes", "infinite_points", "overflow")  # notes of a run that are warnings too
-_NETWORK = " Predictions may be right even so: see ess_function_min."
+_NETWORK = " Predictions can still be accurate: see ess_function_min."
 
 
 def warnings(run: AnyRun, found: dict[str, Any]) -> list[Message]:
@@ -122,7 +122,7 @@ def _of_known(run: AnyRun, found: dict[str, Any], known: np.ndarray) -> Iterator
     off = most_off(variance, error, np.diag(known))
     if off is None:
         return
-    biased, narrow = " The settings bias it.", " The chains have not converged."
+    biased, narrow = " The sampler is biased with these settings.", " The chains have not converged."
     ways = remedies.unbiased(run)
     if off.ratio < 1:
         ways = remedies.more(run) + ([] if remedies.rejects(run) else ways)
@@ -147,7 +147,7 @@ def _of_coverage(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
     inflation, k = found.get("widening"), found["pareto_k"]
     if found.get("weight_ess", FEW) < FEW:
         return
-    hidden = "" if k is None or k >= GOOD_K else f", which Pareto k-hat ({k:.2f}) does not show"
+    hidden = "" if k is None or k >= GOOD_K else f", although Pareto k-hat is {k:.2f}"
     ways, off = [*remedies.more_weighted(run), Remedy("use wider proposals")], None
     if known is not None:
         variance, error = np.diag(np.array(found["cov"])), np.array(found["variance_se"])
@@ -173,7 +173,7 @@ def _of_functionals(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
     """Warn that draws of functionals do not follow the density; held-out rows judge a network."""
     if isinstance(run.target, BNN) or not found.get("draws"):
         return
-    ways = [remedies.reference_sampler("take means and variances from NUTS")]
+    ways = [remedies.reference_sampler("use NUTS for means and variances")]
     if found.get("shift") is not None:
         yield _of_shift(run, found["shift"], ways, "draws follow a mixture of functionals")
     weighted = " The summary has weighted_mean and weighted_cov." if "weighted_mean" in found else ""

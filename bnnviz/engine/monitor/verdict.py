@@ -28,7 +28,7 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
     mixed = not converges or predictions is None or predictions <= MIXED
     values = {"rows": count, "held_out": held_out, "rhat": weights, "rhat_functions": predictions}
     if not classes and "coverage_90" not in averaged:
-        findings = ["the likelihood is a density without predictive intervals", *_of_chains(predictions, converges)]
+        findings = ["the likelihood does not define predictive intervals", *_of_chains(predictions, converges)]
         return _message("not_judged", findings, () if mixed else more, **values)
     rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
     level, said = (_of_classes if classes else _of_intervals)(metrics, rows)
@@ -79,7 +79,7 @@ def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
         f"; of {each['rows']} rows of the rare class {each['name']} {each['recall']:.0%} are found"
         for each in metrics.get("rare_classes", ())
     )
-    said = f"{accuracy:.0%} of {rows} are classified correctly, {expected:.0%} were expected{rare}"
+    said = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected){rare}"
     return _off(accuracy, expected, metrics["rows"]), said
 
 
@@ -98,6 +98,6 @@ def _of_chains(predictions: float | None, converges: bool) -> Iterator[str]:
     if not converges:
         yield "the draws are an approximation of the posterior"
     elif predictions is not None and predictions > MIXED:
-        yield f"the chains still differ (R-hat of predictions {predictions:.2f}), so more time may improve them"
+        yield f"the chains differ (R-hat of predictions {predictions:.2f}), so a longer run may help"
     elif predictions is not None:
         yield f"the chains agree (R-hat of predictions {predictions:.2f})"

@@ -98,7 +98,7 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: l
             ways = [
                 Remedy("take smaller steps"),
                 Remedy("use double precision", {"dtype": "float64"}),
-                Remedy("use NUTS, which rejects such moves"),
+                Remedy("use NUTS, which rejects such proposals"),
             ]
             at = {"chain": chain, "step": step_batch.first_step + step, "sampler": sampler.registered}
             keep(notes, Message("overflow", *ways, **at))
@@ -128,10 +128,10 @@ def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
 
 
 class RunawayWatch:
-    """Find chains from x (chains, dim) that run away, since the integral of exp(-U) is infinite.
+    """Find chains from x (chains, dim) that diverge because exp(-U) cannot be normalised.
 
-    For a chain ten times as far from zero as at the start, U is followed outwards from its start through its position:
-    U of a density finally rises, however far its mass is.
+    If a chain is ten times as far from zero as at its start, U is evaluated along the ray from its start through its
+    position. For a normalisable density U eventually increases along the ray.
     """
 
     def __init__(self, x: Tensor, slow: bool = False) -> None:
@@ -139,7 +139,7 @@ class RunawayWatch:
         self._far = (_FAR_SLOWLY if slow else _FAR) * (1 + float(torch.nan_to_num(self._start).abs().max()))
 
     def message(self, target: Target, x: Tensor) -> Message | None:
-        """Return the message on the chain of x (chains, dim) that runs away, or None."""
+        """Return the message on the chain of x (chains, dim) that diverges, or None."""
         reached = torch.nan_to_num(x.detach(), nan=0.0, posinf=0.0, neginf=0.0).abs().amax(-1)
         farthest = float(reached.max())
         if farthest < self._far or x.shape != self._start.shape:

@@ -46,8 +46,8 @@ class StartPoints:
         if self.x.shape[1] != dim:
             remedy = "give points" if self.about["sampler"] is None else "start from a recording of a target"
             raise BnnvizError(
-                f"{source[0].upper()}{source[1:]} has {self.x.shape[1]} dimensions and this target {dim}: {remedy} with"
-                " as many.",
+                f"{source[0].upper()}{source[1:]} has {self.x.shape[1]} dimensions, but this target has {dim}: {remedy}"
+                " with the same number of dimensions.",
                 "start",
             )
 

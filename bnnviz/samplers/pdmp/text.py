@@ -32,7 +32,7 @@ class ProcessText(MoveText):
         """Return warnings of violations, held batches and draws at events."""
         found = list(self._of_violations(figures))
         if self.sampler.source.held:
-            fresh = Remedy("draw a fresh batch at every proposal", {"settings": {"batch": "proposal"}})
+            fresh = Remedy("draw a new batch at every proposal", {"settings": {"batch": "proposal"}})
             found.append(Message("held_batch", fresh))
         if self.sampler.samples == "events":
             found.append(Message("draws_at_events", Remedy("draw along the path", {"settings": {"samples": "path"}})))
@@ -53,7 +53,7 @@ class ProcessText(MoveText):
             shorter = {"settings": {"horizon": None, "clip_points": False}}
             remedies.append(Remedy("shorten the horizon", shorter))
         # On a network, violations may improve predictions, since they drive chains out of their modes.
-        network = " On a network this may still improve predictions, because chains leave their modes."
+        network = " For a network this can improve predictions, because violations help chains to leave modes."
         yield Message(
             "violations",
             *remedies,
@@ -69,7 +69,7 @@ class BoomerangText(ProcessText):
     """Add the distance of the chains from the reference."""
 
     def rows(self, state: Any) -> list[list[str]]:
-        """Return the chains' distance from x*, relative to that of a draw from the reference."""
+        """Return the distance of the chains from x*, relative to that of a draw from the reference."""
         d = state.x - state.adaptation.scaling.centre
         square = (d * state.adaptation.scaling.pull(d))[state.alive]
         far = ["Distance from w* / reference's", f"{float(square.mean().clamp_min(0).sqrt()):.2f}", ""]
@@ -103,7 +103,7 @@ def statistics_rows(figures: dict[str, float]) -> list[list[str]]:
 
 def statistics_sentence(bounces: int, refreshes: int, proposals: int, violations: int) -> str:
     """Return the counts of `RatioStats` as text."""
-    events = f"All chains so far: {bounces:,} bounces and {refreshes:,} refreshments."
+    events = f"All chains: {bounces:,} bounces and {refreshes:,} refreshments."
     if not proposals:
         return events
     accepted, violated = 100 * bounces / proposals, f"{violations:,}" if violations else "none"
@@ -111,17 +111,18 @@ def statistics_sentence(bounces: int, refreshes: int, proposals: int, violations
 
 
 _CAPTIONS = {
-    BOUNCE: "Event {events}, a bounce. {which} proposal was accepted: rate {e.rate:.3g} of envelope {e.height:.3g}.",
-    REFRESH: "Event {events}, a refreshment at time {e.t:.3g}. The velocity was redrawn.",
+    BOUNCE: "Event {events} is a bounce. {which} proposal was accepted: the rate is {e.rate:.3g}, the envelope"
+    " {e.height:.3g}.",
+    REFRESH: "Event {events} is a refreshment at time {e.t:.3g}: a new velocity was drawn.",
     REJECTED: "The {nth} proposal was rejected: its uniform draw {e.uniform:.2f} exceeds rate / envelope ="
     " {share:.2f}. The path continues.",
     VIOLATION: "The {nth} proposal was discarded.",
-    PROBE: "A look-ahead: at time {e.t:.3g} the signed rate is {e.rate:.3g}, and the envelope up to there is now"
-    " known.",
-    HORIZON: "The horizon at time {e.t:.3g} was reached without a proposal; the envelope is extended from there.",
-    START: "A chain starts: its rate is evaluated at its position.",
+    PROBE: "Look-ahead: the signed rate at time {e.t:.3g} is {e.rate:.3g}, which determines the envelope up to this"
+    " time.",
+    HORIZON: "No proposal occurred before the horizon at time {e.t:.3g}. The envelope is extended from there.",
+    START: "The chain starts: the rate is evaluated at its position.",
 }
-_TOO_FAR = "A look-ahead went too far: at time {e.t:.3g} the potential is not finite. The next one is nearer."
+_TOO_FAR = "Look-ahead: the potential at time {e.t:.3g} is not finite. The next look-ahead is shorter."
 
 
 def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_ahead: bool) -> str:
@@ -134,7 +135,7 @@ def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_
     which = "The only" if len(tried) == 1 else f"The {nth}"
     text = fill(form, {"e": last, "events": events, "which": which, "nth": nth, "share": share})
     if last.kind == PROBE and nothing_ahead:
-        text += " It is zero there: no event can happen earlier."
+        text += " The envelope is zero, so no event can occur before this time."
     violations = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
     return f"{text} {_violation(*violations[-1])}" if violations else text
 
@@ -146,4 +147,4 @@ def _ordinal(n: int) -> str:
 
 def _violation(number: int, e: Evaluation) -> str:
     over = f"by {percent(e.rate / e.height - 1)}" if e.height > 0 else "of zero"
-    return f"The {_ordinal(number)} proposal violated the envelope {over}: events came later than they should."
+    return f"The {_ordinal(number)} proposal violated the envelope {over}: the event is too late."
