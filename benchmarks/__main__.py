@@ -19,9 +19,9 @@ SUITES = {
     "live": "the dashboard in a real browser while a sampler runs",
     "pdmp": "events and effective draws of the PDMP samplers, compared with pdmp-jax",
     "nuts": "NUTS, compared with numpyro",
-    "posteriors": "every sampler at its defaults on published posteriors, compared with numpyro's NUTS",
+    "posteriors": "every sampler at its defaults on published posteriors",
     "tables": "default settings on tables, compared with scikit-learn (hours; --case NAME for one)",
-    "cuda": "steps of many chains and gradients of LeNet-5 on a GPU; reduced on a CPU",
+    "cuda": "steps of many chains on a GPU; reduced on a CPU",
 }
 
 

@@ -28,7 +28,7 @@
   // A frame is painted when the task after the animation frame with the figures in it begins: as the page's own
   // heartbeat counts. A figure counts when it was repainted after its data had changed. All moments are on the clock of
   // the machine, which the server shares.
-  const probe = (delay) => {
+  const probe = () => {
     const models = [...Bokeh.documents[0]._all_models.values()]
     const probe = window.bnnvizProbe = {frames: [], paints: {}}
     const beats = (model) => model.type === "ColumnDataSource" && "number" in model.data
@@ -36,7 +36,6 @@
     sent.properties.data.change.connect(() => {
       const at = 1000 * (sent.data.at?.[0] ?? NaN), came = Date.now()
       requestAnimationFrame(() => {
-        for (const begin = performance.now(); performance.now() - begin < delay;) { }
         const after = new MessageChannel()
         after.port1.onmessage = () => { probe.frames.push([at, came, Date.now()]); after.port1.close() }
         after.port2.postMessage(null)

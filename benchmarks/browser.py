@@ -91,9 +91,9 @@ class LabTab:
         self.page.mouse.up()
         return moving.evaluate("async (moving) => await moving.done") / 1000
 
-    def probe(self, delay_s: float = 0.0) -> None:
-        """Start the probe, in a browser slowed down by ``delay_s`` per frame."""
-        self.page.evaluate(script("probe", "delay"), 1000 * delay_s)
+    def probe(self) -> None:
+        """Start the probe."""
+        self.page.evaluate(script("probe"))
 
     def read(self) -> PaintLog:
         """Return the records of the probe."""

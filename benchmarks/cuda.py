@@ -1,4 +1,4 @@
-"""Measure samplers on a GPU: throughput of eager, compiled and captured steps, and gradients of LeNet-5.
+"""Measure samplers on a GPU: throughput of eager, compiled and captured steps.
 
 Every case also runs on the CPU with reduced sizes, as a test; each row names its device. Times are medians: wall-clock
 times on a GPU, with an empty queue before and after, and CPU times of one thread on a CPU.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from benchmarks.budget import medians, one_thread
@@ -17,9 +16,7 @@ from benchmarks.rows import Case, Report, Row
 from bnnviz.engine.compilation.captured_step import CapturedKernel
 from bnnviz.engine.compilation.compiled_step import Compilation
 from bnnviz.engine.run.run import Run
-from bnnviz.models import image_network
 from bnnviz.specs.run import Spec
-from bnnviz.targets import BNN
 
 #: The network of one input, 50 tanh units and one output.
 NETWORK: dict[str, Any] = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "50"}}
@@ -30,16 +27,15 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 
 
 class Sizes(NamedTuple):
-    """Sizes for a device: chains, chains with compiled steps, and chains of LeNet-5."""
+    """Sizes for a device: chains, and chains with compiled steps."""
 
     chains: tuple[int, ...]
     compiled: tuple[int, ...]
-    lenet: tuple[int, ...]
 
 
 SIZES = {
-    "cpu": Sizes((1, 16), (16,), (1, 2)),
-    "cuda": Sizes((1, 4, 16, 64, 256, 1024, 4096, 16_384), (), (1, 4, 16, 64)),
+    "cpu": Sizes((1, 16), (16,)),
+    "cuda": Sizes((1, 4, 16, 64, 256, 1024, 4096, 16_384), ()),
 }
 
 
@@ -107,36 +103,6 @@ def _tuned(sampler: str, count: int) -> Run:
     return run
 
 
-BATCH = 100  # images
-
-
-def lenet5_target() -> BNN:
-    """Return the posterior of LeNet-5 on one batch of random images."""
-    rng, shape = np.random.default_rng(0), (1, 28, 28)
-    images = rng.standard_normal((BATCH, *shape), dtype=np.float32)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        module = image_network("lenet5", shape, 10)
-    return BNN(module, (images, rng.integers(10, size=BATCH)), "categorical")
-
-
-def gradients(target: BNN, chains: int) -> Callable[[], object]:
-    """Return a call that computes a gradient of every chain on separate batches."""
-    theta = target.initial(chains, torch.Generator(target.device).manual_seed(0))
-    batch = target.batch(torch.arange(len(target.y), device=target.device).expand(chains, -1))
-    return lambda: batch.gradient(theta)
-
-
-def lenet5(seconds: float, report: Report) -> Iterator[Row]:
-    """Measure gradients of LeNet-5, with a separate batch for each chain."""
-    target = lenet5_target().to(device(), torch.float32)
-    with one_thread():
-        for count in SIZES[device().type].lenet:
-            report(f"LeNet-5, {BATCH} images a chain, {count} chains on {device().type}.")
-            (each,) = medians([gradients(target, count)], seconds, device())
-            yield _row(f"lenet5_{count}", count * BATCH / each, "images/s", chains=count)
-
-
 def _row(metric: str, value: float, unit: str, **more: Any) -> Row:
     return Row(metric, value, unit, more={"device": _name(), **more})
 
@@ -146,4 +112,4 @@ def _name() -> str:
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
-CASES: dict[str, Case] = {"chains": chains, "lenet5": lenet5}
+CASES: dict[str, Case] = {"chains": chains}

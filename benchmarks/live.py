@@ -25,8 +25,6 @@ from bnnviz.specs.run import Spec
 HOT_RATE, RATE = Goal(">=", 15), Goal(">=", 3)
 LATE = Goal("<", 150)
 FLAT = Goal("<=", 1.25)
-SLOW_BY_S = 0.15
-SLOW_LATE = Goal("<", 400)
 FOLLOWS = Goal("<", 1)
 #: A network on five points; the middle one is dragged up and down.
 DRAGGED = (
@@ -45,18 +43,8 @@ def frames(seconds: float, report: Report) -> Iterator[Row]:
         seen, used = stage.watch(seconds)
         shown = stage.lab.shown_latency()
     yield from _rates(seen, seconds)
-    yield from _latencies(seen, seconds, 0.95, LATE)
+    yield from _latencies(seen, seconds)
     yield Row("latency_shown", shown, "ms", more={"note": "the status line's own figure, a median"})
-    yield from _costs(used, len(seen.frames), seconds)
-
-
-def slow_browser(seconds: float, report: Report) -> Iterator[Row]:
-    """Repeat the measurement with a browser slowed down for every frame."""
-    with _playing(report, SLOW_BY_S) as stage:
-        report(f"Watching the page for {seconds:g} s in a browser that takes {1000 * SLOW_BY_S:g} ms more a frame.")
-        seen, used = stage.watch(seconds)
-    yield Row("rate_frames", len(seen.frames) / seconds, "1/s")
-    yield from _latencies(seen, seconds, 0.5, SLOW_LATE)
     yield from _costs(used, len(seen.frames), seconds)
 
 
@@ -130,13 +118,13 @@ class _PlayingPage:
 
 
 @contextmanager
-def _playing(report: Report, delay_s: float = 0.0) -> Iterator[_PlayingPage]:
+def _playing(report: Report) -> Iterator[_PlayingPage]:
     report("Starting the server and the browser.")
     with window() as browser, dashboard() as served:
         browser.lab.open(served.url, f"&{url.query_text(_network().to_query())}")
         browser.lab.wait_for_paint()
         browser.lab.wait_for_first_frame()
-        browser.lab.probe(delay_s)
+        browser.lab.probe()
         browser.lab.play()
         time.sleep(SETTLE_S)
         yield _PlayingPage(served, browser)
@@ -150,20 +138,17 @@ def _rates(seen: PaintLog, seconds: float) -> Iterator[Row]:
         yield Row(f"rate_{name}", len(moments) / seconds, "1/s", goal, {"hot": name in hot})
 
 
-def _latencies(seen: PaintLog, seconds: float, q: float, goal: Goal) -> Iterator[Row]:
-    """Yield the latencies; one quantile has a goal and must not grow from the first to the last quarter."""
+def _latencies(seen: PaintLog, seconds: float) -> Iterator[Row]:
+    """Yield the latencies; the 95 % quantile has a goal and must not grow from the first to the last quarter."""
     painted = [frame[2] for frame in seen.frames]
     late = [1000 * (frame[2] - frame[0]) for frame in seen.frames]
     parts = quarters(painted, late, seen.now - seconds, seen.now)
-    name = f"p{100 * q:.0f}"
-    yield from (
-        Row(f"latency_p{percent}", quantile(late, percent / 100), "ms", goal if percent == 100 * q else None)
-        for percent in (50, 95)
-    )
+    yield Row("latency_p50", quantile(late, 0.5), "ms")
+    yield Row("latency_p95", quantile(late, 0.95), "ms", LATE)
     for number, part in enumerate(parts, start=1):
-        yield Row(f"latency_{name}_quarter_{number}", quantile(part, q), "ms")
-    growth = quantile(parts[-1], q) / quantile(parts[0], q)
-    yield Row("latency_growth", growth, "", FLAT, {"note": f"{name} of the last quarter relative to the first"})
+        yield Row(f"latency_p95_quarter_{number}", quantile(part, 0.95), "ms")
+    growth = quantile(parts[-1], 0.95) / quantile(parts[0], 0.95)
+    yield Row("latency_growth", growth, "", FLAT, {"note": "of the last quarter relative to the first"})
     came = [1000 * (frame[2] - frame[1]) for frame in seen.frames]
     yield Row("browser_p50", quantile(came, 0.5), "ms", more={"note": "from a frame's arrival to its painting"})
 
@@ -211,7 +196,6 @@ def _network() -> Spec:
 
 CASES: dict[str, Case] = {
     "frames": frames,
-    "slow_browser": slow_browser,
     "startup": startup,
     "drawing": drawing,
 }

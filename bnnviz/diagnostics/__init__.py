@@ -14,9 +14,8 @@ from bnnviz.diagnostics.importance.weights import (
 )
 from bnnviz.diagnostics.mcmc.convergence import autocorrelation, ess, ess_each, ess_tail, mcse, rhat
 from bnnviz.diagnostics.mcmc.crossings import Crossings, crossings
-from bnnviz.diagnostics.mcmc.marginals import correlation, density
+from bnnviz.diagnostics.mcmc.marginals import column_quantiles, correlation, density
 from bnnviz.diagnostics.mcmc.moments import PathMoments, moments_with_errors, path_moments
-from bnnviz.diagnostics.mcmc.quantiles import column_quantiles
 from bnnviz.diagnostics.mcmc.stein import VarianceInflation, variance_inflation
 from bnnviz.diagnostics.packages import has_arviz, has_learn, learn_metrics
 from bnnviz.diagnostics.predictive.calibration import PAPER_BINS, Reliability, calibration_error, reliability

@@ -179,7 +179,7 @@ class NumberTransforms(NamedTuple):
 
 def number_transforms(source: Any) -> list[NumberTransforms] | None:
     """Return the probability integral transforms of each of several sources; None where one predicts classes."""
-    from bnnviz.engine.evaluation.transforms import transforms
+    from bnnviz.engine.evaluation.metrics import transforms
 
     found = []
     for name, one in _several(source):

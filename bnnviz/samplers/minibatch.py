@@ -28,21 +28,8 @@ class MiniBatch:
 
     ``held=False`` draws a fresh batch for every evaluation, which is exact if the envelope bounds the rate of every
     batch. ``held=True`` keeps the batch until the next event, as in the PDMP paper. This is biased, since the batch
-    becomes part of the state.
-
-    Parameters
-    ----------
-    target : RowTarget
-    size : int or None
-        Rows in a batch; None, or at least the number of rows, uses all rows.
-    held : bool
-    anchor : Tensor (dim,) or None
-        Anchor point of control variates; None disables them.
-
-    Attributes
-    ----------
-    held, noisy : bool
-        Whether the batch is held between events, and whether every evaluation uses a fresh one.
+    becomes part of the state. ``size`` None, or at least the number of rows, uses all rows. ``anchor`` (dim,) is that
+    of control variates; None disables them.
     """
 
     def __init__(

@@ -8,26 +8,11 @@ from bnnviz.messages import Message, fill
 
 
 class MoveText:
-    """Describe the moves of a sampler; without templates, by the labels in its ``info_means``.
-
-    Parameters
-    ----------
-    sampler : Sampler
-
-    Attributes
-    ----------
-    waiting : str
-        Text before the first move has ended.
-    move : str
-        Template of the caption, with the fields of an info.
-    words : str
-        Template of a clause with means over moves.
-    table : dict of str
-        Templates of rows of the table view by their labels, with means over moves.
-    """
+    """Describe the moves of a sampler; without templates, by the labels in its ``info_means``."""
 
     waiting: ClassVar[str] = "The first move has not ended yet."
-    move: ClassVar[str] = ""
+    move: ClassVar[str] = ""  # template of the caption, with the fields of an info
+    # Templates with means over moves: of a clause, and of rows of the table view by their labels
     words: ClassVar[str] = ""
     table: ClassVar[dict[str, str]] = {}
 

@@ -195,6 +195,3 @@ def test_models_predict_a_line_and_the_better_judge_sets_the_goal() -> None:
     assert nll.goal.limit == min(found["linear"][0]["nll"], found["ensemble"][0]["nll"]) and nll.more["includes"]
     assert coverage.value == pytest.approx(0.2) and not coverage.ok
     assert all(row.goal is None and row.more["includes"] for row in others)
-
-
-# --- a GPU, or a CPU in its place

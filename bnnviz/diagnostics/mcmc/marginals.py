@@ -6,6 +6,8 @@ The correlation of coordinates i and j is :math:`r_{ij} = \Sigma_{ij} / \sqrt{\S
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bnnviz.diagnostics.packages import array_stats, has_arviz
@@ -43,3 +45,34 @@ def correlation(draws: np.ndarray) -> np.ndarray:
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.atleast_2d(np.corrcoef(draws.T))
+
+
+def column_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
+    """Return quantiles of each column, interpolated linearly, as `numpy.quantile` does by default.
+
+    For a few hundred values per column, sorting is several times faster than the selection of `numpy.quantile`.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, columns)
+        At least one row.
+    shares : sequence of float
+        Each in 0 to 1.
+
+    Returns
+    -------
+    ndarray, shape (shares, columns)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.column_quantiles(np.arange(10.0).reshape(5, 2), [0.5]).tolist()
+    [[4.0, 5.0]]
+    """
+    ordered = np.sort(values.T, axis=1)  # along contiguous memory
+    place = np.asarray(shares) * (len(values) - 1)
+    below = place.astype(int)
+    above = np.minimum(below + 1, len(values) - 1)
+    low, high = ordered[:, below].T, ordered[:, above].T
+    return low + (place - below)[:, None] * (high - low)

@@ -30,16 +30,8 @@ log = logging.getLogger(__name__)
 class LiveRun:
     """Offer one of the worker's `LiveRuns` as a Dask actor.
 
-    Parameters
-    ----------
-    play, speed, watch, record
-        Initial state of the run; `record` is the name of an existing recording.
-    restore : bool
-        Whether a lost run continues from its last checkpoint.
-    past : iterable of (step, settings)
-        The change log of that run.
-    origin : str, optional
-        The name of the recording to continue.
+    With ``restore`` a lost run continues from its last checkpoint, and ``past`` is its change log. ``origin`` is the
+    name of a recording to continue, ``record`` that of the recording to write.
     """
 
     def __init__(

@@ -35,16 +35,10 @@ log = logging.getLogger(__name__)
 
 
 class Slot:
-    """Hold a live run: its host, the thread that advances it, and what is asked of it.
-
-    Parameters
-    ----------
-    build : callable
-        Takes the slot and returns its host; called in the thread.
-    """
+    """Hold a live run: its host, the thread that advances it, and what is asked of it."""
 
     def __init__(self, run_id: str, build: Callable[[Slot], Host], runs: LiveRuns) -> None:
-        self.run_id, self._build, self._runs = run_id, build, runs
+        self.run_id, self._build, self._runs = run_id, build, runs  # `build` is called in the thread
         self.host: Host | None = None
         self.scene: dict[str, Any] | None = None
         self.state, self.message = "starting", ""

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20  # bytes of draws per file
 _EVERY_S = 2.0
-_LOOK_S = 0.25
-_SHARE = 0.02  # maximum fraction of the run's time spent on writing
+_SHARE = 0.02  # maximum fraction of the time spent on writing
 _GROUPS = "posterior", SAMPLE_STATS
 # Incomplete or partly removed folders: a process may end while creating or removing one.
 _COMING, _GOING = ".coming", ".going"
@@ -54,14 +53,10 @@ class RecordingWriter:
     def __init__(self, run: AnyRun, folder: str | os.PathLike, every_s: float = _EVERY_S) -> None:
         check_zarr()
         self.run, self.folder = run, Path(folder)
-        # Writing may take a fraction of the run's work; a paused run is written too.
-        self._pace, self._by_work = Throttle(least=every_s), Throttle(_SHARE, clock=lambda: run.seconds)
-        self._resting = Throttle(_SHARE, least=every_s)  # since the run last worked
-        self._looked = Throttle(least=_LOOK_S)  # since the last check of the folder
-        for pace in (self._pace, self._by_work, self._resting):
-            pace.spent()
+        self._pace = Throttle(_SHARE, least=every_s)
+        self._pace.spent()
         self._begun = time.perf_counter()  # start of the current write
-        self._seen, self._written = run.seconds, self._state  # at the last look, and at the last write
+        self._written = self._state
         self._whole = 0  # common draws of all chains on disk
         self._checkpoint: dict[str, Any] = {}  # file, step, size and checksum of the last one
         try:
@@ -77,37 +72,23 @@ class RecordingWriter:
 
     def note(self, now: bool = False) -> bool:
         """Write new data if it is due or ``now``; return whether it was written."""
-        if now or self._looked.due:
-            self._looked.spent()
-            self._lock.check()
-        if not now and not self._due():
+        self._lock.check()
+        if not now and (self._state == self._written or not self._pace.due):
             return False
         self._begun = time.perf_counter()
-        self._pace.spent()
-        self._by_work.spent(self._by_work.cost)
+        self._pace.spent(self._pace.cost)  # also if it fails
         try:
             self._write()
         except OSError as error:
             self._lock.check()
             raise _unwritable(self.folder, error) from error
         self._written = self._state
-        self._resting.cost = time.perf_counter() - self._begun
-        self._by_work.spent(self._resting.cost)
-        self._pace.spent()
+        self._pace.spent(time.perf_counter() - self._begun)
         return True
 
     @property
     def _state(self) -> tuple[Any, ...]:
         return self.run.steps, self.run.phase, len(self.run.changes)
-
-    def _due(self) -> bool:
-        """Return whether to write: within a fraction of the work, and after a pause."""
-        if self._seen != self.run.seconds:
-            self._seen = self.run.seconds
-            self._resting.spent(self._resting.cost)
-        if self._state == self._written or not self._pace.due:
-            return False
-        return self._by_work.due or self._resting.due
 
     def close(self, summary: bool = True) -> None:
         """Write the remaining data and the final results, and unlock the folder."""

@@ -44,11 +44,6 @@ class Descending(Trained, Sampler):
 
     While a chain descends, a step is a step of Adam. At rest, a step costs no gradient and makes a draw. If the data
     change, chains descend again from their current positions, without draws until they have converged.
-
-    Attributes
-    ----------
-    trained : str
-        The part of the state that Adam updates.
     """
 
     text = DescentText

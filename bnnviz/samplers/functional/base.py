@@ -259,13 +259,7 @@ class FunctionalTrace(MoveTrace):
 
 
 class Functional(Sampler):
-    """Shared settings of samplers of functionals; precedes the base of their moves in the class order.
-
-    Attributes
-    ----------
-    reading : MeanField or Hermite
-        Set by `prepare`.
-    """
+    """Shared settings of samplers of functionals; precedes the base of their moves in the class order."""
 
     first_sd = settings.Number(
         None,

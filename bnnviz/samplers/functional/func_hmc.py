@@ -13,7 +13,7 @@ J. M. Sanz-Serna and A. M. Stuart, Hybrid Monte Carlo on Hilbert spaces, Stochas
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,9 +21,9 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, Traits, counters, length
 from bnnviz.samplers.functional.base import Energy, Functional, Hermite, MeanField, energy, quadrature
-from bnnviz.samplers.functional.text import FuncHMCText
 from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndMetric
 from bnnviz.samplers.mcmc.metric import Metric
+from bnnviz.samplers.mcmc.text import LeapfrogText
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
@@ -56,6 +56,21 @@ class Info(NamedTuple):
     jump_distance: Tensor  # Distance moved by the mean
     diverging: Tensor
     failed: Tensor  # bool: The energy was not finite at the chain's state
+
+
+class FuncHMCText(LeapfrogText):
+    """Describe the outcome of functionals, and their energy terms."""
+
+    move = (
+        "the energy changed by {energy_error:.3g}; the new functional, with acceptance probability"
+        " {acceptance_rate:.2f}, was {fate}. Mean of U {potential:.3g}, entropy {entropy:.3g}."
+    )
+    table = {"Acceptance; entropy": "{accepted:.2f}; {entropy:.3g}"}
+    words = "of which {accepted:.0%} were accepted, each a whole distribution to draw from"
+
+    def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
+        """Return whether the functional was accepted."""
+        return {"fate": "accepted" if values["accepted"] else "rejected: the functional stays and turns back"}
 
 
 @REGISTRY.add

@@ -313,25 +313,10 @@ class Population(Sampler):
         return x, halvings, (len(state.x) + tries) * self.target.examples
 
     def shortened(self, x: Tensor, ahead: Tensor, potential: Tensor, of: Any) -> tuple[Tensor, Tensor, int]:
-        """Halve steps until U falls.
+        """Halve the steps ``ahead`` from x (proposals, dim) until U, ``of`` points (n, dim), falls.
 
-        Parameters
-        ----------
-        x, ahead : Tensor, shape (proposals, dim)
-            Starts of the steps, and the steps at full length.
-        potential : Tensor, shape (proposals,)
-            U at x.
-        of : callable
-            Returns U (n,) of points (n, dim).
-
-        Returns
-        -------
-        x : Tensor, shape (proposals, dim)
-            Ends of the steps; their starts if no step was short enough.
-        halvings : Tensor, shape (proposals,), int64
-            -1 if none was short enough.
-        tries : int
-            Evaluations of U.
+        Return their ends, the halvings (proposals,), and the evaluations of U. If no step was short enough, these are
+        the start and -1.
         """
         x, halvings = x.clone(), torch.full((len(x),), -1, dtype=torch.int64, device=x.device)
         most = _BLOWN_UP if self.variant == "reference-code" else self.most_halvings

@@ -77,21 +77,13 @@ def capped(title: str, doc: str, more: dict[str, Any]) -> dict[str, Any]:
 
 
 class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
-    """Base of the piecewise deterministic samplers: settings of event times, and the event loop.
-
-    Attributes
-    ----------
-    widest_cell : float
-        Longest cell of the grid bound, in path time.
-    late_events : str
-        Effect of late events on the posterior, as a clause.
-    """
+    """Base of the piecewise deterministic samplers: settings of event times, and the event loop."""
 
     traits = Traits(emits=frozenset({"events", "envelope", "path", "ratios"}))
     text = ProcessText
-    # Without this, a process whose rate stays zero would double its cells forever.
+    # Longest cell of the grid bound, in path time: a process whose rate stays zero would double its cells forever.
     widest_cell: ClassVar[float] = 1e3
-    late_events: ClassVar[str] = "the posterior is too wide"
+    late_events: ClassVar[str] = "the posterior is too wide"  # effect of late events
 
     refresh_rate = settings.Number(
         1.0,

@@ -34,17 +34,10 @@ class Dynamics:
 
     ``scaling`` parametrises them and may be learned in the warm-up: a preconditioner, the scales of sigma-BPS, the
     Gaussian of the Boomerang, or () without a scaling.
-
-    Attributes
-    ----------
-    curved : bool
-        Whether the path between two events is a curve.
-    terms_are_rate : bool
-        Whether `gaussian_terms` sum to the rate; otherwise they sum to an upper bound.
     """
 
-    curved: ClassVar[bool] = False
-    terms_are_rate: ClassVar[bool] = True
+    curved: ClassVar[bool] = False  # the path between two events is a curve
+    terms_are_rate: ClassVar[bool] = True  # `gaussian_terms` sum to the rate, not to an upper bound
 
     def scaling_of(self, scaling: Any, chains: Tensor) -> Any:
         """Return the scaling of the given chains."""

@@ -40,23 +40,11 @@ class ThinningOutcome(NamedTuple):
 
 
 class EventLoop:
-    """The kernel of a PDMP, a mixin that is combined with `Dynamics`.
-
-    Attributes
-    ----------
-    envelope : Bound
-        Envelope for thinning event times.
-    source : MiniBatch
-        Source of derivatives.
-    host_sync : bool
-        Whether a step may read tensor values on the host (CPU only).
-    bound, horizon, refresh_rate, refresh_share
-        Settings of `PDMP`.
-    """
+    """The kernel of a PDMP, a mixin that is combined with `Dynamics` and the settings of `PDMP`."""
 
     envelope: Bound
-    source: MiniBatch
-    host_sync: bool
+    source: MiniBatch  # of derivatives
+    host_sync: bool  # whether a step may read tensor values on the host (CPU only)
     bound: str
     horizon: float | None
     refresh_rate: float

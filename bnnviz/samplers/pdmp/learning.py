@@ -34,19 +34,11 @@ _POINTS_EVERY = 4  # steps between gradients for a preconditioner
 
 
 class PathLearner:
-    """Initialisation, changes and warm-up: a mixin that is combined with `EventLoop` and `Dynamics`.
-
-    Attributes
-    ----------
-    rounds : int
-        Rounds of the warm-up in which a scaling is learned.
-    learns_from_points : bool
-        Whether the scaling is learned from positions and the gradients there.
-    """
+    """Initialisation, changes and warm-up: a mixin that is combined with `EventLoop` and `Dynamics`."""
 
     target: Target
-    rounds: int = 0
-    learns_from_points: bool = False
+    rounds: int = 0  # rounds of the warm-up in which a scaling is learned
+    learns_from_points: bool = False  # the scaling is learned from positions and the gradients there
     refresh_share: float | None
 
     # ---- initialisation and changes

@@ -71,24 +71,12 @@ class Plan(NamedTuple):
 
 
 class Bound:
-    """An envelope of every chain's rate.
+    """An envelope of every chain's rate."""
 
-    Attributes
-    ----------
-    needs_curvature : bool
-        The bound uses the time derivative of the rate.
-    certain : bool
-        The envelope is the rate: every proposal is an event.
-    retreats : bool
-        A look-ahead that meets a non-finite value is repeated nearer.
-    reject_above : float
-        Proposals whose rate exceeds the envelope by more than this factor are rejected.
-    """
-
-    needs_curvature: bool = False
-    certain: bool = False
-    retreats: bool = False
-    reject_above: float = float("inf")
+    needs_curvature: bool = False  # uses the time derivative of the rate
+    certain: bool = False  # the envelope is the rate: every proposal is an event
+    retreats: bool = False  # a look-ahead that meets a non-finite value is repeated nearer
+    reject_above: float = float("inf")  # factor on the envelope above which proposals are rejected
 
     def start(self, at: RatePoint, previous: Any, horizon: Tensor) -> Any:
         """Return the bound's state at t = 0 after an event, given the one before it, or None."""

@@ -13,8 +13,7 @@ from scipy.stats import norm, poisson
 import bnnviz
 from bnnviz import diagnostics
 from bnnviz.data import DataSet
-from bnnviz.engine.evaluation.metrics import NetworkDraws
-from bnnviz.engine.evaluation.transforms import transforms
+from bnnviz.engine.evaluation.metrics import NetworkDraws, transforms
 
 NOISE, DRAWS, ROWS = 0.3, 40_000, 12
 

@@ -143,22 +143,19 @@ def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeyp
     recorder = RecordingWriter(run, tmp_path / "run")
     run.prepare()
 
-    def writes(works: float, rests: float) -> int:
+    def writes(seconds: float) -> int:
         run.take(1)
-        run.seconds += works
-        return sum(recorder.note() for clock[0] in clock[0] + np.arange(0.5, rests, 0.5))
+        return sum(recorder.note() for clock[0] in clock[0] + np.arange(0.5, seconds, 0.5))
 
     written = recorder._write
 
     def dear() -> None:
         written()
-        clock[0] += 0.5  # which may be once in 25 s of work
+        clock[0] += 0.5  # which may be once in 25 s
 
     recorder._write = dear
-    assert writes(works=3.0, rests=5.0) == 1
-    assert writes(works=1.0, rests=10.0) == 0
-    assert writes(works=25.0, rests=10.0) == 1
-    assert writes(works=1.0, rests=100.0) == 1, "a run that rests is written, once"
+    assert [writes(seconds) for seconds in (5.0, 10.0, 25.0)] == [1, 0, 1]
+    assert writes(100.0) == 1, "a run that rests is written, once"
     assert Recording(tmp_path / "run").progress["steps"] == run.steps
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.pdmp.trace.rate_curve import hermite_curve
+from bnnviz.samplers.pdmp.trace.chain_trace import hermite_curve
 from bnnviz.specs.run import Spec
 
 

@@ -23,14 +23,7 @@ class CappedState(NamedTuple):
 
 
 class Capped(Bound):
-    """The line through two points, with a bounce at the last of a limited number of proposals.
-
-    Parameters
-    ----------
-    inner : Interpolated
-    most : int
-        Maximum number of proposals per segment.
-    """
+    """The line through two points, with a bounce at the last of at most ``most`` proposals of a segment."""
 
     def __init__(self, inner: Interpolated, most: int) -> None:
         self.inner, self.most, self.reject_above = inner, most, inner.reject_above

@@ -33,12 +33,8 @@ class ExactState(NamedTuple):
 class Exact(Bound):
     """Event times from lines that equal the rate, or from a constant upper bound.
 
-    Parameters
-    ----------
-    terms : callable
-        Returns the terms from position and velocity (chains, dim), and the scaling.
-    certain : bool
-        Whether the terms sum to the rate, so that every proposal is an event; otherwise proposals are thinned.
+    ``terms`` returns them from position and velocity (chains, dim), and the scaling. If they sum to the rate, every
+    proposal is an event (``certain``); otherwise proposals are thinned.
     """
 
     def __init__(self, terms: Terms, certain: bool) -> None:

@@ -67,17 +67,9 @@ class Grid(Bound):
 
     A rate that is linear along the path, as on a Gaussian, is met exactly; one that is linear with a jump, as on a
     Laplace density, is bounded. A rejected proposal splits its cell, so every evaluation is used. Each chain adapts the
-    width of its cells.
-
-    Parameters
-    ----------
-    margin : float
-        Share of the rate's deviation from a straight line that is added to the line.
-    widest : float
-        Maximum length of a cell, in path time.
-    noisy : bool
-        Whether each evaluation uses another batch. Differences between two ends are then not treated as jumps: a line
-        that followed them would be high in some cells and low in others, and bias events towards the high ones.
+    width of its cells, up to ``widest``; ``margin`` is the share of the rate's deviation from a straight line that is
+    added to the line. If each evaluation uses another batch (``noisy``), differences between two ends are not treated
+    as jumps: a line that followed them would be high in some cells and low in others, and bias events.
     """
 
     needs_curvature = True

@@ -52,11 +52,7 @@ class BatchLines(NamedTuple):
     def terms(self, directions: Tensor, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Return heights and slopes (chains, terms) that bound each signed rate of any batch on the line x + v t.
 
-        Parameters
-        ----------
-        directions : Tensor, shape (chains, terms, dim)
-            Directions whose products with the gradient are the signed rates.
-        x, v : Tensor, shape (chains, dim)
+        The products of ``directions`` (chains, terms, dim) with the gradient are the signed rates.
         """
         directions, away, v = directions.double(), x.double() - self.anchor, v.double()
         turned = directions @ self.metric

@@ -44,13 +44,8 @@ class RaisedGrid(Bound):
     """A grid bound plus a reach that covers rates above it.
 
     The reach grows with each rate above the bound and shrinks with each below. The event is accepted even so: drawing
-    again from an earlier time would favour earlier events.
-
-    Parameters
-    ----------
-    grid : Grid
-    speed : callable
-        Returns the speed (chains,) of a path from position, velocity and scaling; rates are proportional to it.
+    again from an earlier time would favour earlier events. ``speed`` returns the speed (chains,) of a path from
+    position, velocity and scaling; rates are proportional to it.
     """
 
     needs_curvature = True

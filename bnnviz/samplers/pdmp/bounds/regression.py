@@ -76,14 +76,9 @@ class _Regressed(NamedTuple):
 
 
 class Regression(Bound):
-    """The regression line of the rates of a segment, raised by k predicted standard deviations.
+    """The regression line of the rates of a segment, raised by ``width`` predicted standard deviations.
 
-    Parameters
-    ----------
-    width : float
-        The number k.
-    speed : callable
-        Returns the speed (chains,) of a path from position, velocity and scaling.
+    ``speed`` returns the speed (chains,) of a path from position, velocity and scaling.
     """
 
     def __init__(self, width: float, speed: Callable[[Tensor, Tensor, Any], Tensor]) -> None:

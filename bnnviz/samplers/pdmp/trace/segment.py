@@ -56,34 +56,18 @@ class Evaluation:
 
 @dataclass
 class Segment:
-    """The path between two events.
+    """The path between two events."""
 
-    Attributes
-    ----------
-    number : int
-        Events of the chain before the segment.
-    x, v : Tensor, shape (dim,)
-        Position and velocity at its start.
-    source : Any
-        Computes derivatives along it.
-    scaling : Any
-        Scaling of the flow.
-    pieces : list of Stretch
-        The envelope.
-    duration : float
-        Time up to which the path is certain.
-    kind, step : int
-        Of the event at its end; None and 0 before.
-    """
-
-    number: int
+    number: int  # events of the chain before the segment
+    # (dim,): Position and velocity at its start
     x: Tensor
     v: Tensor
-    source: Any
+    source: Any  # of derivatives
     scaling: Any
     evaluations: list[Evaluation] = field(default_factory=list)
-    pieces: list[Stretch] = field(default_factory=list)
-    duration: float = 0.0
+    pieces: list[Stretch] = field(default_factory=list)  # the envelope
+    duration: float = 0.0  # time up to which the path is certain
+    # Of the event at its end
     kind: int | None = None
     step: int = 0
     knots: list[Knot] = field(default_factory=list)
