@@ -182,7 +182,7 @@ def _opening_costs(served: Dashboard, used: dict[str, float]) -> Iterator[Row]:
 
 
 def _hot() -> list[str]:
-    from bnnviz.figures.catalogue import of_runs
+    from bnnviz.figures.listing import of_runs
 
     return [figure.name for figure in of_runs()]
 
