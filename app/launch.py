@@ -85,7 +85,6 @@ def launch(
     hosts: Sequence[str] = (),
     frames: Sequence[str] = (),
     prefix: str = "",
-    unix_socket: Path | None = None,
     students: Secret | None = None,
 ) -> None:
     """Serve a folder until Ctrl-C or SIGTERM."""
@@ -93,13 +92,12 @@ def launch(
     connections.bound()
     for module in _FIRST_PAGES:  # while the workers start in separate processes
         importlib.import_module(module)
-    gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames, students)
+    gate = Gate.at(address, port, secret, hosts, frames, students)
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ends its workers
     try:
         place = ["--port", str(port), "--address", address]
-        place = place if unix_socket is None else ["--unix-socket", str(unix_socket)]
         command.invoke(parser.parse_args(_options(folder, [*place, "--prefix", prefix])))
     except (RuntimeError, ValueError) as error:
         raise BnnvizError(f"The dashboard cannot be served: {error}") from error

@@ -1,9 +1,7 @@
-"""Run ``bnnviz replay``: repeat a run or show a recording, and write a page or a table of it."""
+"""Run ``bnnviz replay``: repeat a run or show a recording, and write a page of it."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +37,6 @@ def replay(
         ),
     ],
     html: Annotated[Path | None, typer.Option(metavar="FILE.html", help="One page: no server, no network.")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The table of figures at each frame.")] = None,
     film: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="The film itself, to replay it later.")] = None,
     frames: Annotated[int, typer.Option(help="Frames, at most: the first third are single steps.")] = _FRAMES,
     steps: Annotated[int | None, typer.Option(min=1, help="The last step; default: where the run ended.")] = None,
@@ -48,11 +45,11 @@ def replay(
     """Repeat a run from its spec and change log as a page that plays without a server."""
     from bnnviz.engine.recording.replay_frames import frames_of
 
-    files = {"html": html, "csv": csv, "film": film}
-    suffixes = {"html": ".html", "csv": ".csv", "film": ".npz"}
+    files = {"html": html, "film": film}
+    suffixes = {"html": ".html", "film": ".npz"}
     places = {name: free_place(path, suffixes[name], name) for name, path in files.items() if path is not None}
     if not places:
-        raise BnnvizError("Specify an output: --html FILE, --csv FILE or --film FILE.", "html")
+        raise BnnvizError("Specify an output: --html FILE or --film FILE.", "html")
     if html is not None:
         optional.check("bokeh", "A replay needs")
     try:
@@ -75,25 +72,10 @@ def _showing_progress() -> Iterator[_Report]:
 
 
 def _write(found: ReplayFrames, places: Mapping[str, Path], dark: bool) -> Iterator[Path]:
-    """Write the film, the table of figures at each frame, and the page that plays; yield the files."""
-    from bnnviz.engine.recording.replay_frames import save
-
+    """Write the film and the page that plays; yield the files."""
     if "film" in places:
         yield found.save(places["film"])
-    if "csv" in places:
-        save(places["csv"], _table(found).encode())
-        yield places["csv"]
     if "html" in places:
         from bnnviz.replays import player
 
         yield player.write(found, places["html"], dark or None)
-
-
-def _table(found: ReplayFrames) -> str:
-    """Return the table of figures at each frame as CSV: step, figure, and how it is written."""
-    out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(("step", "figure", "value"))
-    for step, frame in zip(found.steps, found.frames, strict=True):
-        rows.writerows((step, label, text) for label, text, _ in frame.get("table", {"rows": []})["rows"])
-    return out.getvalue()

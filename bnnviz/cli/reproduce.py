@@ -14,7 +14,7 @@ import typer
 
 from bnnviz import optional
 from bnnviz.cli.options import Insecure, Json, Scheduler, examples, figure_place
-from bnnviz.cli.output import INTERRUPTED, console, print_json, progress, raise_interrupt, say, table, text
+from bnnviz.cli.output import INTERRUPTED, console, print_json, print_rows, progress, raise_interrupt, say, table, text
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ app = typer.Typer()
     ),
 )
 def reproduce(
-    experiment: Annotated[str | None, typer.Argument(help="Its name, from bnnviz list papers.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every experiment, one after the other.")] = False,
+    experiment: Annotated[str, typer.Argument(help="Its name, from bnnviz list papers.")],
     pilot: Annotated[
         bool, typer.Option("--pilot", help="Only estimate hours and memory, from a few moves of each case.")
     ] = False,
@@ -60,43 +59,15 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and compare our values with the printed ones."""
-    chosen = _chosen(experiment, every, data, scale)
+    from bnnviz import experiments
+
+    found = experiments.find(experiment).at(data, scale)
     if pilot:
-        _refuse_beside("--pilot", {"out": out, "scheduler": scheduler})
-        _estimate(chosen, repetitions, as_json)
+        _estimate(found, repetitions, as_json)
         return
     # Results are cached: missing figures would be cached as missing.
     optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
-    if not every:
-        _reproduce(chosen[0], repetitions, out, (scheduler, insecure), as_json)
-        return
-    _refuse_beside("--all", {"out": out})
-    for found in chosen:
-        try:
-            _reproduce(found, repetitions, None, (scheduler, insecure), as_json)
-        except BnnvizError as error:
-            say(f"{found.name} is skipped: {error.sentence}")
-
-
-def _chosen(name: str | None, every: bool, data: str | None, scale: str | None) -> list[Experiment]:
-    """Return the experiment of a name, or all experiments, at one of their scales."""
-    from bnnviz import experiments
-
-    if every == (name is not None):
-        raise BnnvizError("Name one experiment, or give --all; bnnviz list papers names them.", "experiment")
-    if not every:
-        return [experiments.find(name).at(data, scale)]
-    _refuse_beside("--all", {"data": data})
-    if scale is not None and scale not in experiments.SCALES:
-        raise BnnvizError(f"There is no scale {scale!r}; choose one of {', '.join(experiments.SCALES)}.", "scale")
-    return [one.at(None, scale) if hasattr(one, "scale") else one for one in experiments.EXPERIMENTS.values()]
-
-
-def _refuse_beside(option: str, others: dict[str, Any]) -> None:
-    """Refuse options that have no effect together with another one."""
-    for name, value in others.items():
-        if value is not None:
-            raise BnnvizError(f"{option} takes no --{name}; leave it out.", name)
+    _reproduce(found, repetitions, out, (scheduler, insecure), as_json)
 
 
 def _reproduce(
@@ -170,21 +141,16 @@ def _announce(experiment: Experiment, repetitions: int | None, cluster: Client |
     print(f"{experiment.doc}\n{text}.", file=sys.stderr, flush=True)
 
 
-def _estimate(chosen: list[Experiment], repetitions: int | None, as_json: bool) -> None:
-    """Print the time and memory that experiments take here."""
+def _estimate(found: Experiment, repetitions: int | None, as_json: bool) -> None:
+    """Print the time and memory that an experiment takes here."""
     from bnnviz.experiments.pilot import pilot  # with torch
     from bnnviz.experiments.record import part_of
 
-    rows = []
-    for found in chosen:
-        cost = pilot(found, repetitions)
-        name = " ".join([found.name, *(f"--{key} {value}" for key, value in part_of(found).items())])
-        rows.append({"experiment": name, "runs": found.runs(repetitions), **cost.row()})
-        say(f"{name}: {cost.text}")
-    if as_json:
-        print_json(rows)
-    else:
-        console().print(table(*rows[0], rows=[[str(value) for value in row.values()] for row in rows]))
+    cost = pilot(found, repetitions)
+    name = " ".join([found.name, *(f"--{key} {value}" for key, value in part_of(found).items())])
+    row = {"experiment": name, "runs": found.runs(repetitions), **cost.row()}
+    say(f"{name}: {cost.text}")
+    print_rows([row], as_json, row, [[str(value) for value in row.values()]])
 
 
 def _with_progress(

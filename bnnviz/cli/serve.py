@@ -73,9 +73,6 @@ def serve(
     prefix: Annotated[
         str, typer.Option(metavar="/PATH", help="Path prefix that a proxy keeps in front of the dashboard's paths.")
     ] = "",
-    unix_socket: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Listen at a Unix socket for a proxy, in place of a port.")
-    ] = None,
 ) -> None:
     """Serve the dashboard on this machine, and open it in a browser if one is available.
 
@@ -83,8 +80,6 @@ def serve(
     """
     if classroom and (password or no_token):
         raise BnnvizError("A class has two tokens, one in each link; leave out --password and --no-token.", "class")
-    if classroom and unix_socket is not None:
-        raise BnnvizError("The links of a class need an address; leave out --unix-socket.", "unix_socket")
     address = address or (classes.network_address() if classroom else "127.0.0.1")
     secret = _secret(address, password, no_token)
     students = _student_secret() if classroom else None
@@ -96,7 +91,6 @@ def serve(
         hosts=allow_host or [],
         frames=embed_origin or [],
         prefix=_checked_prefix(prefix),
-        unix_socket=_checked_socket(unix_socket, allow_host),
         students=students,
     )
 
@@ -106,21 +100,6 @@ def _checked_prefix(prefix: str) -> str:
     if not _PREFIX.fullmatch(prefix):
         raise BnnvizError(f"{prefix[:100]!r} is not a path; give --prefix one such as /lab.", "prefix")
     return prefix.rstrip("/")
-
-
-def _checked_socket(place: Path | None, hosts: Sequence[str] | None) -> Path | None:
-    """Refuse a Unix socket that cannot be created, or that no proxy could use."""
-    if place is None:
-        return None
-    if not hosts:
-        raise BnnvizError(
-            "A Unix socket has no host name; give the proxy's host name with --allow-host.", "unix_socket"
-        )
-    if place.exists() and not place.is_socket():
-        raise BnnvizError(f"{place} exists and is not a socket; choose another path.", "unix_socket")
-    if not place.absolute().parent.is_dir():
-        raise BnnvizError(f"There is no folder {place.absolute().parent}; make it first.", "unix_socket")
-    return place.absolute()
 
 
 def _secret(address: str, password: bool, no_token: bool) -> Any:
@@ -175,7 +154,6 @@ def serve_dashboard(
     hosts: Sequence[str] = (),
     frames: Sequence[str] = (),
     prefix: str = "",
-    unix_socket: Path | None = None,
     students: Any = None,
 ) -> None:
     """Serve the dashboard until it is stopped."""
@@ -183,13 +161,8 @@ def serve_dashboard(
     folder = find_app()
     if port in _UNSAFE_PORTS:
         raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")
-    if unix_socket is None:
-        _check_free(address, port)
-        _announce_later(address, port, prefix + _ROUTE, secret, students, show)
-    else:
-        token = None if secret is None else secret.token
-        said = prefix + _ROUTE + ("" if token is None else f"?token={quote(token)}")
-        say(f"the dashboard listens at {unix_socket}; its page is {said} (Ctrl-C stops it).")
+    _check_free(address, port)
+    _announce_later(address, port, prefix + _ROUTE, secret, students, show)
     # Dask otherwise logs every connection, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__BOKEH", "error")
@@ -210,7 +183,6 @@ def serve_dashboard(
         frames=frames,
         students=students,
         prefix=prefix,
-        unix_socket=unix_socket,
     )
 
 

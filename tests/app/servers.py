@@ -31,8 +31,9 @@ async def serving(
     patterns = list(per_app_patterns)
     bokeh_fixes.apply()
     connections.bound()
-    where = {"port": 0, "address": "127.0.0.1"} if "unix_socket" not in how else {}
-    server = Server({"/app": application}, io_loop=IOLoop.current(), **where, **session_options(), **how)
+    server = Server(
+        {"/app": application}, io_loop=IOLoop.current(), port=0, address="127.0.0.1", **session_options(), **how
+    )
     HTTPServer.configure(None)
     guard(server._tornado, Gate.at("127.0.0.1", server.port, None) if gate is None else gate(server.port))
     server.start()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
-import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
@@ -17,7 +14,6 @@ import pytest
 from servers import serving, token_of
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
 from tornado.httpserver import HTTPServer
-from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 from tornado.web import Application as Site
 from tornado.web import RequestHandler
@@ -142,38 +138,11 @@ def test_a_page_behind_a_proxy_is_whole(strips: bool) -> None:
     asyncio.run(asyncio.wait_for(scene(), 100))
 
 
-def test_a_unix_socket_answers_its_owner_under_the_names_that_were_given(tmp_path: Path) -> None:
-    place = tmp_path / "socket"
-
-    async def scene() -> None:
-        def gate(port: int) -> Gate:
-            return Gate.at("", None, Secret(TOKEN), [NAME])
-
-        async with serving(lambda doc: pn.Row("text").server_doc(doc), gate, unix_socket=str(place)):
-            assert stat.S_IMODE(place.stat().st_mode) == 0o600
-            for host, code in ((NAME, 302), ("127.0.0.1:5006", 403), ("evil.example", 403)):
-                assert await status_at(place, "/app", host) == code
-
-    asyncio.run(asyncio.wait_for(scene(), 60))
-
-
-async def status_at(place: Path, path: str, host: str) -> int:
-    stream = IOStream(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-    await stream.connect(str(place))
-    await stream.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/html\r\n\r\n".encode())
-    line = await stream.read_until(b"\r\n")
-    stream.close()
-    return int(line.split()[1])
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["--prefix", "lab"], "--prefix"),
         (["--prefix", "/a/../b?x"], "--prefix"),
-        (["--unix-socket", "/tmp/s"], "--allow-host"),
-        (["--unix-socket", "/no/such/folder/s", "--allow-host", NAME], "There is no folder"),
-        (["--unix-socket", __file__, "--allow-host", NAME], "socket"),
     ],
 )
 def test_a_place_that_cannot_be_served_is_one_sentence(

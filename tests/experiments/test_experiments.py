@@ -259,13 +259,8 @@ def test_the_curves_are_the_errors_of_the_draws() -> None:
     ("line", "key"),
     [
         ("reproduce nope", "nope"),
-        ("reproduce", "--all"),
-        ("reproduce pdmp-fig1 --all", "--all"),
-        ("reproduce --all --data mnist", "--data"),
-        ("reproduce --all --scale huge", "huge"),
-        ("reproduce --all --out all.html", "--out"),
+        ("reproduce pdmp-boston --scale huge", "--scale"),
         ("reproduce pdmp-boston --out boston.html", "--out"),
-        ("reproduce pdmp-sweeps --pilot --out sweep.html", "--out"),
         ("reproduce pdmp-sweeps --out no/such/folder/sweep.html", "folder"),
     ],
 )

@@ -177,15 +177,12 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_the_command_writes_a_page_a_table_and_the_film(tmp_path: Path) -> None:
+def test_the_command_writes_a_page_and_the_film(tmp_path: Path) -> None:
     spec = tmp_path / "spec.json"
     spec.write_text(json.dumps(BANANA.to_json()))
-    out = command(
-        "replay", spec, "--html", tmp_path / "a", "--csv", tmp_path / "b", "--film", tmp_path / "c", "--frames", 12
-    )
+    out = command("replay", spec, "--html", tmp_path / "a", "--film", tmp_path / "c", "--frames", 12)
     assert out.returncode == 0, out.stderr
-    assert out.stdout.split() == [str(tmp_path / name) for name in ("c.npz", "b.csv", "a.html")]
-    assert (tmp_path / "b.csv").read_text().startswith("step,figure,value\n")
+    assert out.stdout.split() == [str(tmp_path / name) for name in ("c.npz", "a.html")]
     again = command("replay", tmp_path / "c.npz", "--html", tmp_path / "d.html")
     assert again.returncode == 0, again.stderr
     strip = re.compile(rb'id="content-0">[^<]*<')  # models have other names
