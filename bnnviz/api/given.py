@@ -64,6 +64,13 @@ def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
         raise BnnvizError(f"There is no keyword {name}; {hint}", name)
 
 
+def count(name: str, value: int) -> int:
+    """Return a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise BnnvizError(f"{name} is a positive integer, not {value!r:.60}.", name)
+    return int(value)
+
+
 def is_points(start: Any, target: targets.Target | None) -> bool:
     """Return whether a start consists of points, not of a recording, a run or a spec's ``start``."""
     if isinstance(start, Mapping):

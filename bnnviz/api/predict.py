@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from bnnviz.api.seeds import Seed, number
 from bnnviz.data import UserTable
 from bnnviz.data.tables import arrays, source
 from bnnviz.data.tables.columns import listed
@@ -79,40 +80,6 @@ class WithPredictions:
         return replace(predicting.predict(given, rows, quantiles, draws=draws), notes=notes)
 
     @torch.inference_mode(False)
-    def prior_predictive(
-        self,
-        x: Any,
-        draws: int = 1000,
-        seed: int = 0,
-        quantiles: Sequence[float] = QUANTILES,
-        *,
-        target: BNN | None = None,
-    ) -> PredictiveDistribution:
-        """Predict rows like `predict`, with draws of the prior.
-
-        Parameters
-        ----------
-        x, quantiles, target
-            As in `predict`.
-        draws, seed : int
-
-        Returns
-        -------
-        PredictiveDistribution
-
-        Raises
-        ------
-        BnnvizError
-            As in `predict`.
-        """
-        given = self.network_draws(target)
-        rows, notes = self._inputs(given.target, x)
-        generator = torch.Generator().manual_seed(seed)
-        theta = torch.randn(draws, given.target.dim, generator=generator) / given.target.prior_precision**0.5
-        prior = given._replace(theta=theta.to(given.theta), log_weights=None, chains=1)
-        return replace(predicting.predict(prior, rows, quantiles), notes=notes)
-
-    @torch.inference_mode(False)
     def functions(self, x: Any, *, target: BNN | None = None) -> np.ndarray:
         """Return each draw's function at rows, without noise: for its trace, R-hat and ESS.
 
@@ -147,14 +114,15 @@ class WithPredictions:
         return predicting.functions(given, self._inputs(given.target, x)[0])
 
     @torch.inference_mode(False)
-    def predictive(self, x: Any, draws: int = 1000, seed: int = 0, *, target: BNN | None = None) -> np.ndarray:
+    def predictive(self, x: Any, draws: int = 1000, seed: Seed = 0, *, target: BNN | None = None) -> np.ndarray:
         """Draw observations at rows from the posterior predictive distribution.
 
         Parameters
         ----------
         x, target
             As in `predict`.
-        draws, seed : int
+        draws : int
+        seed : int, numpy.random.Generator, torch.Generator or None
 
         Returns
         -------
@@ -167,7 +135,7 @@ class WithPredictions:
             As in `predict`.
         """
         given = self.network_draws(target)
-        return predicting.predictive_draws(given, self._inputs(given.target, x)[0], draws, seed)
+        return predicting.predictive_draws(given, self._inputs(given.target, x)[0], draws, number(seed))
 
     @torch.inference_mode(False)
     def ensemble(self, draws: int = 50, *, target: BNN | None = None) -> torch.export.ExportedProgram:
@@ -226,13 +194,61 @@ class WithPredictions:
         """Return rows in the form of the network's data, and the notes on each."""
         if isinstance(x, NewRows):
             return x.x, x.row_notes
-        table = self.table(target)
-        if table is not None or isinstance(x, str | bytes) or hasattr(x, "__fspath__"):
-            found = _rows(x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x, table)
-            return found.x, found.row_notes
-        if source.is_frame(x):
-            return _by_name(x, target), None
-        return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x), None
+        return _encoded(x, target, self.table(target))
+
+
+def _encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return rows in the form of a network's data, and the notes on each."""
+    if table is not None or isinstance(x, str | bytes) or hasattr(x, "__fspath__"):
+        found = _rows(x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x, table)
+        return found.x, found.row_notes
+    if source.is_frame(x):
+        return _by_name(x, target), None
+    return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x), None
+
+
+@torch.inference_mode(False)
+def prior_predictive(
+    posterior: BNN, x: Any, draws: int = 1000, seed: Seed = 0, quantiles: Sequence[float] = QUANTILES
+) -> PredictiveDistribution:
+    """Predict rows with weights drawn from the prior of a network, in the units of the data.
+
+    Parameters
+    ----------
+    posterior : BNN
+        The network; its data determine units and columns only.
+    x : array_like, shape (rows, inputs), DataFrame or path
+        As in `Run.predict`.
+    draws : int
+    seed : int, numpy.random.Generator, torch.Generator or None
+    quantiles : sequence of float
+        Probabilities of the quantiles of an observation.
+
+    Returns
+    -------
+    PredictiveDistribution
+
+    Raises
+    ------
+    BnnvizError
+        If the rows do not fit the network.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> import torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(1, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
+    >>> x = torch.linspace(-1, 1, 20)[:, None]
+    >>> laplace = torch.distributions.Laplace(0.0, 1.0)
+    >>> posterior = bnnviz.BNN(net, (x, x[:, 0]), noise_sd=0.1, prior={"*.weight": laplace})
+    >>> bnnviz.prior_predictive(posterior, x).sd.shape
+    (20,)
+    """
+    rows, notes = _encoded(x, posterior, posterior.table)
+    generator = torch.Generator().manual_seed(number(seed))
+    theta = torch.randn(draws, posterior.dim, generator=generator, dtype=torch.float64)
+    prior = NetworkDraws(posterior, theta * posterior.prior_precision**-0.5, None, 1)
+    return replace(predicting.predict(prior, rows, quantiles), notes=notes)
 
 
 def _by_name(x: Any, target: BNN) -> np.ndarray:

@@ -14,6 +14,7 @@ from bnnviz.api import automatic
 from bnnviz.api.given import own_target
 from bnnviz.api.precision import plain
 from bnnviz.api.run import WithFigures
+from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.race import race as racing
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.race import DEFAULT_BUDGET, RaceSpec
@@ -92,7 +93,7 @@ def race(
     *,
     budget: int = DEFAULT_BUDGET,
     chains: int = 8,
-    seed: int = 0,
+    seed: Seed = 0,
     warmup: int = 200,
     device: str | torch.device = "auto",
     dtype: str | torch.dtype = "float32",
@@ -152,8 +153,19 @@ def race(
         target, target_settings, attachment = automatic.of_table(target, target_settings)
         own = own_target(target, dim, parameters)
         title = target if own is None else own.title
-        shared = {"target": title, "target_settings": dict(target_settings or {}), "chains": chains, "seed": seed}
-        shared |= {"warmup": warmup, "device": plain(device), "dtype": plain(dtype), "draws": None}
+        shared = {
+            "target": title,
+            "target_settings": dict(target_settings or {}),
+            "chains": chains,
+            "seed": number(seed),
+        }
+        shared |= {
+            "seed": number(seed),
+            "warmup": warmup,
+            "device": plain(device),
+            "dtype": plain(dtype),
+            "draws": None,
+        }
         shared["attachment"] = attachment
         named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
         spec = RaceSpec(tuple(Spec(sampler=name, settings=dict(given), **shared) for name, given in named), budget)

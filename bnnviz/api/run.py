@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import inspect
 import logging
-import secrets
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from bnnviz.api.parameters import WithParameters
 from bnnviz.api.precision import plain, precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.api.recorded import PublicRecording
+from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.automatic.limit import Limit
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 Kernel = Literal["eager", "compiled"]
 Dtype = Literal["float32", "float64", "auto"]
 StartFrom = Literal["last", "draws"]
-Seed = int | np.random.Generator | torch.Generator | None
 _SHOWN = ("chains", "draws", "ess_min", "rhat_max", "seconds")  # of a summary, in the representation of a run
 _IN_LINE = ("ess_min", "rhat_max")
 
@@ -125,6 +124,35 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
             If a value is invalid, the setting cannot change while running, or the run has ended.
         """
         return self._command("change", settings=settings)
+
+    def extend(self, draws: int, progress_bar: bool | None = None) -> BackgroundRun:
+        """Make more draws of each chain of a finished run, without a warm-up; return the run when it has them.
+
+        Parameters
+        ----------
+        draws : int
+            Draws per chain to add.
+        progress_bar : bool, optional
+            As in `bnnviz.sample`.
+
+        Raises
+        ------
+        BnnvizError
+            If the run has not finished, or the number is invalid.
+
+        Examples
+        --------
+        >>> import bnnviz
+        >>> run = bnnviz.sample("gaussian", "hmc", draws=20, warmup=50, chains=2)
+        >>> run.extend(30).draws.shape
+        (2, 50, 2)
+        """
+        with RunProgress(progress_bar) as shown:
+            with self._lock:
+                self._run.extend(given.count("draws", draws))
+            self._begin_again()
+            self.listen(lambda: shown.show(self._run))
+            return self.run_to_end()
 
     @property
     def draws(self) -> np.ndarray:
@@ -341,7 +369,7 @@ def start(
     if isinstance(target, Spec):
         spec, own = target.checked(), None
     else:
-        run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": _seed(seed)}
+        run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": number(seed)}
         run |= {"device": device, "dtype": dtype, "kernel": kernel, "attachment": attachment}
         spec, own = spec_of(target, sampler, dim, settings, target_settings, run, parameters)
     chosen = None
@@ -363,17 +391,6 @@ def start(
 
 def _keywords() -> list[str]:
     return list(inspect.signature(start).parameters)[:-1]
-
-
-def _seed(seed: Seed) -> Any:
-    """Return the given seed, or draw one from a generator."""
-    if seed is None:
-        return secrets.randbelow(2**31)
-    if isinstance(seed, np.random.Generator):
-        return int(seed.integers(2**31))
-    if isinstance(seed, torch.Generator):
-        return int(torch.randint(2**31, (), generator=seed, device=seed.device))
-    return seed
 
 
 def sample(
@@ -466,6 +483,7 @@ _start = start  # in `sample` the name is a parameter's
 def resume(
     word: str | Path,
     *,
+    draws: int | None = None,
     target: targets.Target | None = None,
     sampler: samplers.Sampler | None = None,
     paused: bool = False,
@@ -478,6 +496,8 @@ def resume(
     ----------
     word : str or Path
         Name or folder of the recording.
+    draws : int, optional
+        Draws per chain to add to a finished run.
     target, sampler : optional
         Your own objects, if the run used any.
     paused : bool
@@ -488,7 +508,7 @@ def resume(
     Warns
     -----
     UserWarning
-        If the run has all its draws already.
+        If the run has all its draws, and no more are requested.
 
     Raises
     ------
@@ -506,18 +526,17 @@ def resume(
     """
     for name in unknown:
         raise BnnvizError(
-            f"A resumed run keeps its {name}; for more draws, give start={str(word)!r} to bnnviz.start."
+            f"A resumed run keeps its {name}."
             if name in _keywords()
-            else f"There is no keyword {name}; choose from target, sampler, paused, callback.",
+            else f"There is no keyword {name}; choose from draws, target, sampler, paused, callback.",
             name,
         )
     folder = reader.find(word)
     found = resuming.resume(folder, target=target, sampler=sampler)
-    if found.finished:
-        warnings.warn(
-            f"The run {str(word)!r} has all its draws; for more, give start={str(word)!r} to bnnviz.start.",
-            stacklevel=3,
-        )
+    if draws is not None:
+        found.extend(given.count("draws", draws))
+    elif found.finished:
+        warnings.warn(f"The run {str(word)!r} is finished; resume(..., draws=1000) adds draws.", stacklevel=3)
     return BackgroundRun(found, callback, paused=paused, folder=folder).begin()
 
 

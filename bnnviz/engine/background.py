@@ -228,6 +228,17 @@ class Background:
         self._tell()
         return self
 
+    def _begin_again(self) -> Self:
+        """Start another thread for a run that has ended and was given more to do."""
+        self._host = Host(self._run, playing=True)
+        if self._folder is not None:
+            self._host.keep_in(self._folder)
+        self._failure = None
+        self._stop.clear()
+        self._done.clear()
+        self._thread = threading.Thread(target=self._main, name="bnnviz-run", daemon=True)
+        return self.begin()
+
     def listen(self, listener: Callable[[], Any]) -> None:
         """Call a function, in any thread, each time the run may have something new to show."""
         self._listeners.append(listener)

@@ -51,11 +51,13 @@ def replay(
 ) -> int:
     """Advance a run up to a step and repeat its changes at their steps, removing them from ``changes``."""
     first, end = run.steps, time.monotonic() + seconds
-    while not run.finished and run.steps < goal and time.monotonic() < end:
+    while run.steps < goal and time.monotonic() < end:
         if run.phase == "start":
             run.advance(slice_s)
             continue
-        make_changes(run, changes)
+        make_changes(run, changes)  # a finished run may be extended
+        if run.finished:
+            break
         ahead = [step - run.steps for step in (goal, *(step for step, _ in changes)) if step < math.inf]
         run.take(min([room(), *ahead]), slice_s)
         each()

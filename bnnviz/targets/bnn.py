@@ -64,15 +64,18 @@ class BNN(NetworkCurvature):
         The default is learned for ``gaussian``, ``student_t`` and ``log_normal``, unless ``noise_sd`` is
         given. With ``learned`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
         with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Several columns have one each.
-    prior : {"equal", "fan_in", "learned"} or mapping of str to float or torch.distributions.Normal
+    prior : {"equal", "fan_in", "learned"} or mapping of str to float, distribution or callable
         ``equal`` uses ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root
         of the number of inputs of its unit; biases keep ``prior_sd``. With ``learned`` each weight matrix also has an
         unknown scale (in a multilayer perceptron, each input of at least ten hidden units), whose logarithm has sd 1,
         and the weights of logits have three times the sd. Matrices of fewer than ten weights have no scale. The
         coordinates of the scales follow the weights. States are then multiples of the weights
-        (`bnnviz.targets.weight_scales`), which ``state_dict`` returns. A mapping gives standard deviations, or normal
-        distributions with mean 0, by the name of a parameter (``"0.weight"``), of a layer (``"0"``) or a pattern
-        (``"*.bias"``); the last match counts, and other weights keep ``prior_sd``.
+        (`bnnviz.targets.weight_scales`), which ``state_dict`` returns. A mapping gives priors by the name of a
+        parameter (``"0.weight"``), of a layer (``"0"``) or a pattern (``"*.bias"``); the last match counts, and other
+        weights keep ``prior_sd``. A prior is a standard deviation; a ``Normal``, ``Laplace``, ``StudentT`` or
+        ``Cauchy`` of ``torch.distributions``; a ``HalfCauchy``, the distribution of each weight's own scale
+        (horseshoe); a continuous distribution of ``scipy.stats``; or a function that makes weights ``(..., *shape)`` of
+        standard normal numbers of the same shape.
     sample : str or sequence of str, optional
         Names of the unknown parameters, or of parts of the module, such as ``["head"]``; ``last`` is the last part
         with parameters. All others keep their values. The default is all parameters with ``requires_grad``.
@@ -237,7 +240,10 @@ class BNN(NetworkCurvature):
 
     def _take_scales(self, prior: str | Mapping[str, Any]) -> None:
         if isinstance(prior, Mapping):
-            self._scale = weight_scales.by_name(self.shapes, prior, self.prior_precision**-0.5).fixed
+            self._scale, self._laws = weight_scales.by_name(self.shapes, prior, self.prior_precision**-0.5)
+            if self._laws:
+                # The derivatives by hand, and the symmetries of hidden units, are those of normal weights.
+                self.layers, self.units = None, []
             return
         if prior not in weight_scales.PRIORS:
             raise BnnvizError(f"prior cannot be {prior!r}; choose one of {', '.join(weight_scales.PRIORS)}.", "prior")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import mlp_gradients, modules, weight_scales
+from bnnviz.targets import mlp_gradients, modules, weight_laws, weight_scales
 from bnnviz.targets.minibatch import Rows, RowTarget
 
 # Values that a network computes at once over rows and chains; a gradient stores a few times as many.
@@ -99,6 +99,7 @@ class NetworkOutputs(RowTarget):
     _scale: Tensor | None = None
     _scale_group: Tensor | None = None
     _scale_segments: Sequence[weight_scales.ScaledSegment] = ()
+    _laws: Sequence[weight_laws.WeightLaw] = ()
     _outputs: int
     _units: int
     _multiplied: int
@@ -137,8 +138,11 @@ class NetworkOutputs(RowTarget):
         return weight_scales.factors(theta, self._scale, self._scale_group, len(self.scale_names), rate)
 
     def weights_of(self, theta: Tensor) -> Tensor:
-        """Return the weights of states (..., dim), which differ from them only if the prior has scales."""
-        return theta if self._scale is None else theta[..., : self.weights] * self._factor(theta)
+        """Return the weights of states (..., dim), which differ from them only if the prior has scales or laws."""
+        if self._scale is None:
+            return theta
+        scaled = theta[..., : self.weights] * self._factor(theta)
+        return weight_laws.mapped(scaled, self._laws) if self._laws else scaled
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
         """Return the module's sampled parameters by name at a state (..., dim)."""
@@ -288,6 +292,7 @@ class NetworkOutputs(RowTarget):
         own = {name: p.detach() for name, p in modules.trainable(self.module).items()}
         found = own if weights is None else own | self._loaded(weights)
         flat = torch.cat([found[name].double().flatten() for name in self.shapes])
+        flat = weight_laws.inverted(flat, self._laws)
         flat = flat if self._scale is None else flat / self._scale.to(flat)
         return torch.nn.functional.pad(flat, (0, self.dim - len(flat)))
 

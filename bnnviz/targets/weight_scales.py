@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import validation
+from bnnviz.targets import validation, weight_laws
 
 PRIORS = ("equal", "fan_in", "learned")
 _LOGITS = 3.0
@@ -81,8 +81,13 @@ def scales(
     return Scales(torch.cat(fixed), torch.where(group < 0, len(names), group), segments, names)
 
 
-def by_name(shapes: Mapping[str, torch.Size], prior: Mapping[str, Any], sd: float) -> Scales:
-    """Return the scales of a prior with standard deviations by parameter, layer or pattern; the last match counts."""
+def by_name(
+    shapes: Mapping[str, torch.Size], prior: Mapping[str, Any], sd: float
+) -> tuple[Tensor, list[weight_laws.WeightLaw]]:
+    """Return the scales (weights,) and the laws of a prior by parameter, layer or pattern; the last match counts.
+
+    A weight with a law has the scale that makes its coordinate standard normal.
+    """
     for pattern in prior:
         if not any(_matches(pattern, name) for name in shapes):
             raise BnnvizError(
@@ -90,25 +95,30 @@ def by_name(shapes: Mapping[str, torch.Size], prior: Mapping[str, Any], sd: floa
                 " or a pattern such as '*.bias'.",
                 "prior",
             )
-    fixed = []
+    fixed, laws, end = [], [], 0
     for name, shape in shapes.items():
-        found = [sd, *(_sd(pattern, value) for pattern, value in prior.items() if _matches(pattern, name))][-1]
-        fixed.append(torch.full((shape.numel(),), found / sd, dtype=torch.float64))
-    return Scales(torch.cat(fixed), None, [], [])
+        start, end = end, end + shape.numel()
+        pattern, value = [("", sd), *((key, each) for key, each in prior.items() if _matches(key, name))][-1]
+        if _has_law(value):
+            laws.append(weight_laws.WeightLaw(start, end, shape, weight_laws.quantiles_of(pattern, value, shape)))
+            value = 1.0
+        elif isinstance(value, torch.distributions.Normal):
+            value = value.scale.item()
+        value = validation.scale(f"prior[{pattern!r}]", value)
+        fixed.append(torch.full((shape.numel(),), value / sd, dtype=torch.float64))
+    return torch.cat(fixed), laws
+
+
+def _has_law(value: Any) -> bool:
+    """Return whether a prior is not a standard deviation, nor normal with mean 0."""
+    is_normal = isinstance(value, torch.distributions.Normal) and value.scale.numel() == 1
+    if isinstance(value, torch.distributions.Distribution):
+        return not (is_normal and value.loc.count_nonzero() == 0)
+    return callable(value) or hasattr(value, "logpdf")
 
 
 def _matches(pattern: str, name: str) -> bool:
     return fnmatchcase(name, pattern) or name.startswith(f"{pattern}.")
-
-
-def _sd(pattern: str, value: Any) -> float:
-    if isinstance(value, torch.distributions.Distribution):
-        if not isinstance(value, torch.distributions.Normal) or value.loc.count_nonzero() or value.scale.numel() != 1:
-            raise BnnvizError(
-                f"The prior of {pattern!r} is {value!r:.80}; give a standard deviation, or Normal(0, sd).", "prior"
-            )
-        value = value.scale.item()
-    return validation.scale(f"prior[{pattern!r}]", value)
 
 
 def _fan_in(shape: torch.Size) -> int:

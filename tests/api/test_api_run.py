@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 import torch
 
 import bnnviz
+from bnnviz.engine.drive import replay
+from bnnviz.engine.run.run import Run
 
 
 def sample(*args: Any, **options: Any) -> bnnviz.Run:
@@ -75,10 +78,36 @@ def test_a_finished_run_has_nothing_to_resume(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = sample("gaussian", "hmc", record=tmp_path / "mine")
-    with pytest.warns(UserWarning, match="all its draws"):
+    with pytest.warns(UserWarning, match="finished"):
         again = bnnviz.resume(tmp_path / "mine").wait()
     np.testing.assert_array_equal(again.draws, run.draws)
-    for unknown in ({"draws": 10}, {"drawz": 10}):
+    for unknown in ({"chains": 10}, {"drawz": 10}, {"draws": 0}):
         with pytest.raises(bnnviz.BnnvizError) as caught:
             bnnviz.resume(tmp_path / "mine", **unknown)
         assert caught.value.field in unknown
+
+
+@pytest.mark.filterwarnings("ignore::bnnviz.SamplingWarning")
+@pytest.mark.parametrize("sampler", ["hmc", "bps", "pmcnet"])
+def test_a_finished_run_can_be_extended(sampler: str, tmp_path: Path) -> None:
+    options = {"warmup": 20, "chains": 3, "seed": 5, "target_settings": {"size": 2}}
+    run = bnnviz.sample("gaussian", sampler, draws=40, record=tmp_path / "mine", **options)
+    first, ess = run.draws.copy(), run.summary().get("ess_min")
+    run.extend(60)
+    assert run.spec.draws == 100 and run.draws.shape == (3, 100, 2)
+    np.testing.assert_array_equal(run.draws[:, :40], first)
+    assert ess is None or run.summary()["ess_min"] != ess
+    if sampler == "hmc":  # chains in lock-step make the draws of one long run
+        np.testing.assert_array_equal(bnnviz.sample("gaussian", "hmc", draws=100, **options).draws, run.draws)
+    np.testing.assert_array_equal(bnnviz.recording(tmp_path / "mine").draws, run.draws)
+    more = bnnviz.resume(tmp_path / "mine", draws=10).wait()
+    np.testing.assert_array_equal(more.draws[:, :100], run.draws)
+    with bnnviz.start("gaussian", sampler, draws=None, **options) as other, pytest.raises(bnnviz.BnnvizError):
+        other.extend(5)
+
+
+def test_the_change_log_repeats_an_extended_run() -> None:
+    run = bnnviz.sample("gaussian", "bps", draws=30, warmup=20, chains=2).extend(20)
+    again = Run(run._run.begun)
+    replay(again, deque(run._run.changes), slice_s=1.0)
+    np.testing.assert_array_equal(again.draws, run.draws)

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.distributions import Laplace, Normal
+from scipy import integrate, stats
+from torch.distributions import Gamma, HalfCauchy, Laplace, Normal, StudentT
 
 import bnnviz
 from bnnviz.models import mlp
@@ -132,8 +133,68 @@ def test_a_prior_by_name_has_the_standard_deviations_that_it_gives():
 
 @pytest.mark.parametrize(
     "prior",
-    [{"9.weight": 1.0}, {"0": 0.0}, {"0": "wide"}, {"0": Laplace(0, 1)}, {"0": Normal(1, 1)}],
+    [
+        *({"9.weight": 1.0}, {"0": 0.0}, {"0": "wide"}),
+        *({"0": Gamma(1.0, 1.0)}, {"0": Normal(torch.zeros(3), 1.0)}, {"0": lambda z: z[:1]}),
+    ],
 )
 def test_a_prior_by_name_that_does_not_fit_is_refused(prior):
     with pytest.raises(bnnviz.BnnvizError):
         network(prior)
+
+
+LAWS = {
+    "laplace": (Laplace(0.5, 2.0), stats.laplace(0.5, 2.0)),
+    "student_t": (StudentT(3.0, 0.0, 0.5), stats.t(3, 0.0, 0.5)),
+    "normal": (Normal(1.0, 0.2), stats.norm(1.0, 0.2)),
+    "scipy": (stats.logistic(0.0, 0.3), stats.logistic(0.0, 0.3)),
+    "function": (lambda z: 0.1 * z.exp(), stats.lognorm(1.0, scale=0.1)),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_weights_have_the_distribution_that_is_given(law):
+    prior, reference = LAWS[law]
+    target = network({"0.weight": prior})
+    weights = target.unflatten(0.7 * states(target, 3000))
+    assert stats.kstest(weights["0.weight"].flatten().numpy(), reference.cdf).pvalue > 1e-3
+    assert weights["2.weight"].std().item() == pytest.approx(0.7, rel=0.02)
+    theta = states(target)
+    for found, expected in zip(target.gradient(theta), differentiate(target.potential, theta), strict=True):
+        torch.testing.assert_close(found, expected)
+    if law != "function":
+        state = target.state_dict(target.point())
+        for name, own in target.module.state_dict().items():
+            torch.testing.assert_close(state[name].double(), own.double(), atol=1e-3, rtol=1e-3)
+
+
+def test_a_horseshoe_is_a_normal_with_a_half_cauchy_scale_for_each_weight():
+    target = network({"0.weight": HalfCauchy(0.3)})
+    weights = target.unflatten(0.7 * states(target, 5000))["0.weight"].flatten().numpy()
+    rng = np.random.default_rng(0)
+    drawn = 0.3 * rng.normal(size=len(weights)) * np.abs(rng.standard_cauchy(len(weights)))
+    assert stats.ks_2samp(weights, drawn).pvalue > 1e-3
+
+
+def test_the_posterior_under_a_laplace_prior_is_that_of_quadrature():
+    x = torch.linspace(-1, 1, 12)[:, None]
+    y = 0.8 * x[:, 0]
+    module = torch.nn.Linear(1, 1, bias=False)
+    target = bnnviz.BNN(module, (x, y), noise_sd=1.0, prior={"weight": Laplace(0.0, 0.3)})
+    theta = torch.linspace(-7, 7, 20_001, dtype=torch.float64)[:, None]
+    mass = torch.softmax(-target.potential(theta), 0)
+    weights = target.unflatten(theta)["weight"].flatten()
+
+    def density(w: float) -> float:
+        return np.exp(-0.5 * float(((y - w * x[:, 0]) ** 2).sum()) - abs(w) / 0.3)
+
+    total, mean, square = (integrate.quad(lambda w, k=k: w**k * density(w), -8, 8, points=[0])[0] for k in range(3))
+    assert (mass @ weights).item() == pytest.approx(mean / total, rel=1e-5)
+    assert (mass @ weights.square()).item() == pytest.approx(square / total, rel=1e-5)
+
+
+def test_predictions_from_a_laplace_prior_are_those_of_drawn_weights():
+    x = np.linspace(-1, 1, 5)[:, None]
+    target = bnnviz.BNN(torch.nn.Linear(1, 1, bias=False), (x, x[:, 0]), noise_sd=0.1, prior={"*": Laplace(0.0, 2.0)})
+    found = bnnviz.prior_predictive(target, [[1.0]], draws=4000)
+    assert found.sd[0] == pytest.approx(np.sqrt(8.0 + 0.01), rel=0.1)

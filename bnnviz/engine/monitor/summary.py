@@ -37,16 +37,16 @@ _EFFORT = SteinEffort(work=3e9, draws=20_000)
 
 
 #: Results of ended runs: a recording and a screen show the same.
-_ended: WeakKeyDictionary[AnyRun, dict[str, Any]] = WeakKeyDictionary()
+_ended: WeakKeyDictionary[AnyRun, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def summarise(run: AnyRun) -> dict[str, Any]:
     """Return the run's settings, costs, and estimates with their errors, as plain JSON except for messages."""
     if run.phase != "done":
         return _summarised(run)
-    if run not in _ended:
-        _ended[run] = _summarised(run)
-    return dict(_ended[run])
+    if run not in _ended or _ended[run][0] != run.steps:  # it may have been extended
+        _ended[run] = run.steps, _summarised(run)
+    return dict(_ended[run][1])
 
 
 def _summarised(run: AnyRun) -> dict[str, Any]:

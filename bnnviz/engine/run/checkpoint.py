@@ -106,7 +106,8 @@ def _is_store(value: Any) -> bool:
     counts = isinstance(value, dict) and all(map(_is_vector(torch.int64), (value.get("counts"), value.get("made"))))
     if not (counts and len(value["counts"]) == len(value["made"]) > 0 and "buffer" in value):
         return False
-    steps = isinstance(value.get("every"), int) and value["every"] > 0 and is_count(value.get("skip"))
+    steps = isinstance(value.get("every"), int) and value["every"] > 0
+    steps = steps and all(is_count(value.get(name)) for name in ("skip", "offset"))
     kept = value["buffer"]
     fits = isinstance(kept, list) or (isinstance(kept, Tensor) and kept.ndim == 3 and len(kept) == len(value["counts"]))
     return steps and fits and bool((value["counts"] >= 0).all() and (value["made"] >= value["counts"]).all())

@@ -91,6 +91,7 @@ class DrawStore:
         self._room = Room((chains, capacity, dim), device, dtype)
         self.buffer = self._room.tensor
         self.pass_over(skip)
+        self.offset = 0  # draws that were kept before those of index 0
         self.counts = np.zeros(chains, dtype=np.int64)
         self.made = np.zeros(chains, dtype=np.int64)
         self._blocks: list[str] = []  # names of the first draws' complete blocks in a block_store
@@ -101,15 +102,27 @@ class DrawStore:
         self.skip = skip
         self.early = self.buffer.new_zeros(chains, min(skip, _EARLY), dim)
 
+    def prolong(self, kept: int, limit: int) -> None:
+        """Make room for more draws; the next draw of each chain, of index 0, follows the first ``kept``."""
+        if self.limit is not None:
+            old, self.limit = self.buffer[:, :kept], limit
+            self._room = Room((old.shape[0], limit, old.shape[2]), old.device, old.dtype)
+            self.buffer = self._room.tensor
+            self.fill(old)
+        self.pass_over(0)
+        self.offset = kept
+        self.counts, self.made = np.minimum(self.counts, -(-kept // self.every)), np.full_like(self.made, kept)
+
     def add(self, rows: Draws) -> None:
         """Add draws, except those of the warm-up, beyond the limit or between the kept ones."""
         if not len(rows.chain):
             return
-        chain, index, x = rows.chain, rows.index - self.skip, rows.x
-        np.maximum.at(self.made, chain.cpu().numpy(), (rows.index + 1).cpu().numpy())
+        number = rows.index + self.offset
+        chain, index, x = rows.chain, number - self.skip, rows.x
+        np.maximum.at(self.made, chain.cpu().numpy(), (number + 1).cpu().numpy())
         while self.limit is None and int(index.max()) // self.every >= self.buffer.shape[1]:
             self._thin()
-        self._add_early(chain, rows.index, x)
+        self._add_early(chain, number, x)
         keep = (index >= 0) & (index % self.every == 0)
         if self.limit is not None:
             keep &= index < self.limit
@@ -161,6 +174,7 @@ class DrawStore:
             "made": torch.as_tensor(self.made),
             "every": self.every,
             "skip": self.skip,
+            "offset": self.offset,
         }
 
     def load(self, saved: dict[str, Any], block_store: BlockStore | None = None) -> None:
@@ -169,7 +183,7 @@ class DrawStore:
         if kept is not None:
             self.fill(kept)
         self.counts, self.made = saved["counts"].numpy().copy(), saved["made"].numpy().copy()
-        self.every = saved["every"]
+        self.every, self.offset = saved["every"], saved["offset"]
 
     def fill(self, kept: Tensor) -> None:
         """Insert the first draws (chains, draws, dim)."""

@@ -56,7 +56,7 @@ class KeptDraws:
         """Return the step of a block after which each chain has its last draw, (chains,), or -1."""
         ends = torch.full((len(self.alive),), -1, device=rows.chain.device)
         if rows.step is not None and self.store.limit is not None:
-            last = rows.index == self.store.skip + self.store.limit - 1
+            last = rows.index == self.store.skip + self.store.limit - self.store.offset - 1
             ends[rows.chain[last]] = rows.step[last]
         return ends.cpu().numpy()
 

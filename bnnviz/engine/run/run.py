@@ -423,6 +423,21 @@ class Run(Restorable):
             self.changes.append((self.steps, {"warmup": "ended"}))
             self._next_phase()
 
+    def extend(self, draws: int) -> None:
+        """Continue a finished run with more draws of each chain; the change log records it."""
+        if self.phase != "done":
+            raise BnnvizError(f"The run has the phase {self.phase}; only a finished run can be extended.", "draws")
+        kept = self.store.common(self.alive)
+        self.spec = self.spec.replace(draws=kept + draws).checked(self.own_target)
+        self.changes.append((self.steps, {"draws": draws}))
+        for store in (self.store, self.logs, self.draw_stats, self.path):
+            store.prolong(kept, kept + draws)
+        path = getattr(self.draw_collector, "path", None)
+        self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
+        if path is not None:
+            self.draw_collector.path = path
+        self.phase = "sampling"
+
     def keep_states(self) -> None:
         """Keep the current states as draws, for a run that ends before its first draw."""
         self.end_search()
@@ -440,6 +455,9 @@ class Run(Restorable):
             return
         if settings == {"warmup": "ended"}:
             self.end_warmup()
+            return
+        if set(settings) == {"draws"}:
+            self.extend(settings["draws"])
             return
         of_target = {name.removeprefix(OF_TARGET): v for name, v in settings.items() if name.startswith(OF_TARGET)}
         of_sampler = {name: value for name, value in settings.items() if not name.startswith(OF_TARGET)}
