@@ -153,19 +153,8 @@ def race(
         target, target_settings, attachment = automatic.of_table(target, target_settings)
         own = own_target(target, dim, parameters)
         title = target if own is None else own.title
-        shared = {
-            "target": title,
-            "target_settings": dict(target_settings or {}),
-            "chains": chains,
-            "seed": number(seed),
-        }
-        shared |= {
-            "seed": number(seed),
-            "warmup": warmup,
-            "device": plain(device),
-            "dtype": plain(dtype),
-            "draws": None,
-        }
+        shared = {"target": title, "target_settings": dict(target_settings or {}), "chains": chains, "draws": None}
+        shared |= {"seed": number(seed), "warmup": warmup, "device": plain(device), "dtype": plain(dtype)}
         shared["attachment"] = attachment
         named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
         spec = RaceSpec(tuple(Spec(sampler=name, settings=dict(given), **shared) for name, given in named), budget)
