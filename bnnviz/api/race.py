@@ -39,6 +39,11 @@ class BackgroundRace(WithFigures):
     _run: racing.Race
 
     @property
+    def spec(self) -> RaceSpec:
+        """The executed race."""
+        return self._run.spec
+
+    @property
     def table(self) -> list[dict[str, Any]]:
         """One row of metrics per sampler, best first; an unknown metric is nan, and has no rank."""
         with self._lock:

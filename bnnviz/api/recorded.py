@@ -17,6 +17,7 @@ from bnnviz.messages import Message
 
 if TYPE_CHECKING:
     import numpy as np
+    import xarray
 
     from bnnviz.data import UserTable
     from bnnviz.engine.viewed_run import ViewedRun
@@ -103,7 +104,7 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         """Return the table that the network was trained on; None without a user file."""
         return super().table(self.target if target is None else target)
 
-    def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> Any:
+    def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> xarray.DataTree:
         """Return the draws of all living chains as an ArviZ data tree (an ``xarray.DataTree``).
 
         Parameters

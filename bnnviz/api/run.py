@@ -107,6 +107,11 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
     _run: ViewedRun
 
     @property
+    def spec(self) -> Spec:
+        """The executed run."""
+        return self._run.spec
+
+    @property
     def recording(self) -> PublicRecording | None:
         """The recording of the run."""
         if self._folder is None:

@@ -152,11 +152,6 @@ class Background:
         return self._run.finished or self._stop.is_set() or self._failure is not None
 
     @property
-    def spec(self) -> Any:
-        """The executed run or race."""
-        return self._run.spec
-
-    @property
     def running(self) -> bool:
         """Whether it has not ended; it may be paused."""
         return self._thread.is_alive() and not self._done.is_set()

@@ -271,6 +271,10 @@ class Sampler(param.Parameterized):
         """Return the state of chains restarted at x (chains, dim), with the adaptation kept."""
         return state._replace(x=x)
 
+    def __repr__(self) -> str:
+        changed = (name for name, each in settings.declared(type(self)).items() if getattr(self, name) != each.default)
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
+
     def clone(self) -> Sampler:
         """Return a copy with the same settings for one run, bound to no target."""
         if "target" not in vars(self):

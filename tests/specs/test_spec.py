@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
-from bnnviz import settings
+from bnnviz import samplers, settings
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
@@ -19,6 +20,8 @@ def drawn(points) -> dict:
 
 def test_the_shipped_catalogue_is_true():
     assert catalogue.generate() == catalogue.load(), "run python -m bnnviz.specs.catalogue"
+    types = Path(samplers.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    assert catalogue.stub() == types, "run python -m bnnviz.specs.catalogue"
 
 
 @pytest.mark.parametrize(

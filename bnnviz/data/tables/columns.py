@@ -6,19 +6,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from reprlib import repr as short_repr
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bnnviz import optional
-from bnnviz.data.tables.numerals import read_numbers
+from bnnviz.data.tables.numerals import Decimal, read_numbers
 from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from bnnviz.data.tables.reading import Content
 
 NUMBER, CATEGORY, DATE, TEXT = "number", "category", "date", "text"
 ROW_NUMBER, CONSTANT, EMPTY = "row number", "constant", "empty"
@@ -42,6 +40,18 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """Return names joined by commas, by default at most a dozen."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + more
+
+
+class Content(NamedTuple):
+    """The cells of a file or a frame."""
+
+    frame: pd.DataFrame
+    name: str
+    notes: list[str]
+    sha256: str
+    decimal: Decimal | None
+    unnamed: Sequence[str] = ()
+    from_text: bool = True
 
 
 @dataclass

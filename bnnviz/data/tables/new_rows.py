@@ -10,10 +10,20 @@ import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.tables import reading, source
-from bnnviz.data.tables.columns import CATEGORY, DATE, LARGEST, Column, days, days_in, describe, listed, texts_of
+from bnnviz.data.tables.columns import (
+    CATEGORY,
+    DATE,
+    LARGEST,
+    Column,
+    Content,
+    days,
+    days_in,
+    describe,
+    listed,
+    texts_of,
+)
 from bnnviz.data.tables.encoder import framed
 from bnnviz.data.tables.numerals import Decimal, read_numbers
-from bnnviz.data.tables.reading import Content
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bnnviz import optional
 from bnnviz.data.tables import source
-from bnnviz.data.tables.columns import listed
+from bnnviz.data.tables.columns import Content, listed
 from bnnviz.data.tables.numerals import Decimal, are_numbers, decimal_of
 from bnnviz.errors import BnnvizError
 
@@ -31,18 +31,6 @@ _MISSING = ("?", "-", "--", ".", "–", "—", "\\N", "#DIV/0!", "#VALUE!", "#RE
 _HINT = re.compile(r'"?sep=([,;\t|])"?\s*', re.IGNORECASE)  # the line that Excel writes for itself
 _INEXACT = r"\s*[+-]?(?:0\d|\d{16})"  # codes such as 00017, and whole numbers of many digits, that floats do not hold
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # a form feed is part of a cell
-
-
-class Content(NamedTuple):
-    """The cells of a file or a frame."""
-
-    frame: pd.DataFrame
-    name: str
-    notes: list[str]
-    sha256: str
-    decimal: Decimal | None
-    unnamed: Sequence[str] = ()
-    from_text: bool = True
 
 
 class _Layout(NamedTuple):
