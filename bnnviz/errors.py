@@ -9,16 +9,16 @@ from bnnviz.messages import Message, Remedy
 
 
 class BnnvizError(ValueError):
-    """Invalid input; the message names it and the remedy.
+    """Exception raised for invalid input.
 
     Parameters
     ----------
     sentence : str or Message
-        The problem and how to solve it.
+        Description of the problem and its solution.
     field : str or None, default None
-        The setting concerned, so that a page can show the message next to its control.
+        Name of the invalid setting. Pages show the message next to its control.
     *remedies : Remedy
-        Options that resolve it.
+        Options that resolve the problem.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class BnnvizError(ValueError):
 
     @property
     def sentence(self) -> str:
-        """The message as text, with options as Python keywords."""
+        """The message with options as Python keywords."""
         return str(self.message)
 
     def __reduce__(self) -> tuple:
@@ -47,7 +47,7 @@ class BnnvizError(ValueError):
 
 
 class SamplingWarning(UserWarning):
-    """Warn that the diagnostics of a finished run show unreliable estimates.
+    """Warning that the estimates of a finished run are unreliable.
 
     Examples
     --------

@@ -1,15 +1,14 @@
-"""Draw finished runs as HoloViews elements, which compose: ``+`` lays out, ``*`` overlays, ``.opts`` restyles.
+"""Plot finished runs as HoloViews elements. Combine them by ``+`` and ``*`` and style them by ``.opts``.
 
 Each function takes a `Run`, a recording (its name, its folder, or opened), an ArviZ tree, plain arrays, or a list of
-these, and returns elements that both Bokeh and Matplotlib draw, for a light and for a dark page (``dark=True``).
+these, and returns elements for Bokeh and Matplotlib, with a light or a dark theme (``dark=True``).
 
 >>> import numpy as np
 >>> from bnnviz import plots
 >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))
 >>> figure = plots.trace(draws, "x[0]") + plots.density(draws, "x[0]")
 
-The functions are those of the modules of `bnnviz.figures`, whose drawings are rendered here. Importing this loads
-nothing heavy; HoloViews is imported with the first figure.
+The functions are defined in the modules of `bnnviz.figures`. HoloViews is imported when the first figure is created.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _HOMES = {
 #: What the documentation of all figures has between the parameters and the example.
 _SHARED = """
     dark : bool, default False
-        Draw for a dark page.
+        Whether to use the dark theme.
 
     Returns
     -------
@@ -42,7 +41,7 @@ _SHARED = """
     Raises
     ------
     BnnvizError
-        If the source cannot be read, does not hold what the figure draws, or an argument does not fit it.
+        If the source cannot be read or does not contain the required data, or an argument is invalid.
 
     Examples
 """

@@ -45,7 +45,7 @@ attack = _of_a_run(attacking.attack)
 
 
 def wells(**settings: Any) -> Wells:
-    """Sample the double well with FuncHMC and with HMC, 400 runs of each.
+    """Compare FuncHMC and HMC on the double well, with 400 runs of each.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def wells(**settings: Any) -> Wells:
     Returns
     -------
     Wells
-        The finished comparison; `Wells.figures` has distances from the truth, coverage, crossings and costs.
+        The finished comparison. `Wells.figures` contains distances from the truth, coverage, crossings and costs.
 
     Raises
     ------
@@ -84,23 +84,23 @@ def replay(
     dark: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Path:
-    """Write a run as one HTML page that plays it without a server or network access.
+    """Write an interactive replay of a run to an HTML file that requires no server or network access.
 
     Parameters
     ----------
     run : Run, Spec, ReplayFrames, PublicRecording, str or Path
-        A run of this process, which is repeated from its spec and change log and not modified; a spec; replay frames;
-        or the path of a recording's folder, a saved run (.nc), a spec (.json) or replay frames (.npz).
+        The run to replay. It is repeated from its spec and change log and is not modified. Alternatively a spec, replay
+        frames, or the path of a recording, a saved run (.nc), a spec (.json) or replay frames (.npz).
     out : str or Path
-        The page; the suffix ``.html`` is added if missing.
+        Path of the HTML file. The suffix ``.html`` is added if missing.
     frames : int, default 300
-        Maximum number of frames; the first third are single steps.
+        Maximum number of frames. The first third of the frames are consecutive steps.
     steps : int, optional
-        The last step; by default the run's last step.
+        The last step. The default is the last step of the run.
     dark : bool, optional
-        Whether the page starts dark; None follows the reader's browser.
+        Whether to use the dark theme. The default is the preference of the browser.
     progress : callable, optional
-        Called with the completed fraction, 0 to 1, and the phase of the run.
+        Function that is called with the completed fraction (0 to 1) and the phase of the run.
 
     Returns
     -------

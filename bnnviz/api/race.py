@@ -22,7 +22,7 @@ from bnnviz.specs.run import Spec
 
 
 class BackgroundRace(WithFigures):
-    """A race in the background of this process, with the same gradient budget for each sampler: `bnnviz.Race`.
+    """A comparison of samplers with equal gradient budgets that runs in the background.
 
     Attributes
     ----------
@@ -45,31 +45,31 @@ class BackgroundRace(WithFigures):
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """One row of metrics per sampler, best first; an unknown metric is nan, and has no rank."""
+        """Metrics of each sampler, best first. Unavailable metrics are nan and are not ranked."""
         with self._lock:
             return self._run.table()
 
     @property
     def curves(self) -> list[dict[str, Any]]:
-        """Errors and spent gradients of each sampler, as arrays."""
+        """Errors and numbers of gradients of each sampler, as arrays."""
         with self._lock:
             return self._run.curves()
 
     @property
     def said(self) -> str:
-        """Summary of the race in one or two lines."""
+        """Short text summary of the race."""
         caption = self.frame(["caption"])["caption"]
         return " ".join(part for part in (caption["text"], caption["warning"]) if part)
 
     def lane_draws(self, lane: int) -> np.ndarray:
-        """Return the kept draws (chains, draws, dim) of a sampler, by its index in the spec."""
+        """Return the draws (chains, draws, dim) of a sampler, given by its index in the spec."""
         with self._lock:
             return self._run.lanes[lane].draws
 
     def figure(self, path: str | Path) -> Path:
         """Write curves, table and summary to an HTML page; return its path.
 
-        With another suffix, such as ``.pdf``, only the curves are written (`bnnviz.plots.save`).
+        For other suffixes, such as ``.pdf``, only the curves are written (see `bnnviz.plots.save`).
 
         Raises
         ------
@@ -110,32 +110,31 @@ def race(
     progress_bar: bool | None = None,
     reference: bool = True,
 ) -> BackgroundRace:
-    """Race two to six samplers on one target, each with the same start, seed and budget of per-example gradients.
+    """Compare two to six samplers on one target with the same start, seed and budget of per-example gradients.
 
     Parameters
     ----------
     target : str, RaceSpec, UserTable, Target or callable
         A registered name; a `RaceSpec`, which replaces all other arguments; a table from `bnnviz.data.read_table`; or a
-        network or a density of your own, as in `bnnviz.start`.
+        network or density, as in `bnnviz.start`.
     lanes : sequence of str or (str, dict)
-        Registered names of samplers, each alone or with its settings.
+        Registered names of samplers, or pairs of a name and settings.
     budget : int
-        Per-example gradients that each sampler may spend, over all its chains; rejected proposals, tuning and warm-up
-        are charged.
+        Number of per-example gradients for each sampler, summed over its chains. It includes rejected proposals, tuning
+        and warm-up.
     chains, seed, device, dtype, target_settings, dim, parameters
-        Shared by all samplers, as in `start`.
+        As in `bnnviz.start`. These apply to all samplers.
     warmup : int
-        Draws per chain to discard first.
+        Number of initial draws per chain to discard.
     wait : bool
-        Whether to return when the race has ended, or at once.
+        Whether to wait for the end of the race. Otherwise return immediately.
     callback : callable, optional
-        Called with the race about ten times per second, in its thread.
+        Function that is called with the race about ten times per second, in the thread of the race.
     progress_bar : bool, optional
-        As in `bnnviz.sample`, if this waits.
+        As in `bnnviz.sample`. Used only if ``wait`` is true.
     reference : bool, default True
-        Whether to continue after the budgets are spent until a long run of NUTS has estimated the truth, from which
-        errors are computed. Without it only R-hat and ESS are reported. A density with known moments needs no
-        reference.
+        Whether to estimate the truth by a long run of NUTS, which is needed to compute errors. If false, only R-hat and
+        ESS are reported. Densities with known moments do not need a reference.
 
     Returns
     -------

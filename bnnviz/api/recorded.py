@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PublicRecording(Recording, WithPredictions, WithParameters):
-    """A recording with the members of a `Run`.
+    """A recorded run with the same interface as `Run`.
 
     Parameters
     ----------
     folder : Path
     target : Target, optional
-        Your own network or density, if the run used one.
+        The custom network or density of the run.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
 
     @property
     def draws(self) -> np.ndarray:
-        """Draws of all living chains, shape (chains, draws, dim)."""
+        """Draws of all chains that have not failed, shape (chains, draws, dim)."""
         return self._kept().draws
 
     @property
@@ -59,11 +59,11 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return export.kept(self, target=self.target)
 
     def summary(self) -> dict[str, Any]:
-        """Return the last written summary of the run; empty if there is no summary yet."""
+        """Return the last summary written by the run; empty if there is no summary yet."""
         return self.last_summary or {}
 
     def verdict(self) -> Message | None:
-        """Return the last written verdict of the run; None for a density, or if there is no verdict yet."""
+        """Return the last verdict written by the run; None for a density, or if there is no verdict yet."""
         return self.summary().get("verdict")
 
     @property
@@ -80,15 +80,15 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return self._run.event_weights()
 
     def save(self, path: str | Path) -> Path:
-        """Write draws and header to a NetCDF file that ArviZ opens; return its path."""
+        """Write draws and header to a NetCDF file that ArviZ can read; return its path."""
         return self._run.save(path)
 
     def restored(self, target: Target | None = None) -> ViewedRun:
-        """Restore the run as last written, on the caller's target or the recording's."""
+        """Restore the run from its last checkpoint, on the given target or the target of the recording."""
         return resuming.resume(self.folder, target=self.target if target is None else target)
 
     def network_draws(self, target: BNN | None = None) -> NetworkDraws:
-        """Return the network and its draws; pass your own network as ``target`` if the run used one.
+        """Return the network and its draws. Pass a custom network as ``target``.
 
         Raises
         ------
@@ -105,15 +105,15 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return super().table(self.target if target is None else target)
 
     def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> xarray.DataTree:
-        """Return the draws of all living chains as an ArviZ data tree (an ``xarray.DataTree``).
+        """Return the draws of all chains that have not failed as an ``xarray.DataTree`` for ArviZ.
 
         Parameters
         ----------
         predictions : bool, optional
-            Whether to include a network's groups, as in `bnnviz.Run.to_arviz`; by default they are included if a target
-            is given.
+            Whether to include predictions, as in `bnnviz.Run.to_arviz`. By default they are included if a target is
+            given.
         target : Target, optional
-            Your own network or density, if the run used one: it provides names and log densities.
+            The custom network or density of the run. It provides names and log densities.
 
         Raises
         ------
@@ -126,24 +126,24 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
 
 
 def recording(word: str | Path, *, target: Target | None = None) -> PublicRecording:
-    """Return a recording, by its name or its folder.
+    """Open a recording by name or folder.
 
-    It has these members of a `Run`: ``draws``, ``summary()``, ``verdict()``, ``parameters()``,
-    ``parameter_summary()``, ``predict(rows)``, ``functions(rows)``, ``to_arviz()``, ``save(path)``. The figures of
-    `bnnviz.plots`, `bnnviz.measure`, `bnnviz.uncertainty` and `bnnviz.attack` accept it like a run. ``header`` and
-    ``progress`` describe it.
+    The result has the following attributes and methods of `Run`: ``draws``, ``summary()``, ``verdict()``,
+    ``parameters()``, ``parameter_summary()``, ``predict(rows)``, ``functions(rows)``, ``to_arviz()``, ``save(path)``.
+    The figures of `bnnviz.plots`, `bnnviz.measure`, `bnnviz.uncertainty` and `bnnviz.attack` also accept recordings.
+    ``header`` and ``progress`` contain metadata.
 
     Parameters
     ----------
     word : str or Path
     target : Target, optional
-        Your own network or density, if the run used one: a file holds no module or function. Without it the recording
-        has draws but no predictions.
+        The custom network or density of the run, because recordings do not contain code. Without it, draws are
+        available but predictions are not.
 
     Raises
     ------
     BnnvizError
-        If there is no such recording.
+        If the recording does not exist.
 
     Examples
     --------

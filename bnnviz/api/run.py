@@ -86,7 +86,7 @@ class WithFigures(Background):
 
 
 class BackgroundRun(WithFigures, WithPredictions, WithParameters):
-    """A run that samples in the background of this process: `bnnviz.Run`.
+    """A run that samples in the background of the current process.
 
     Attributes
     ----------
@@ -119,9 +119,9 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         return PublicRecording(self._folder, self._run.target if self.spec.target in OWN else None)
 
     def change(self, **settings: Any) -> BackgroundRun:
-        """Change settings of the sampler between two steps; return the run.
+        """Change settings of the sampler and return the run.
 
-        Estimates restart and earlier draws are dropped.
+        The change takes effect between two steps. Earlier draws are discarded and estimates restart.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
 
     @property
     def draws(self) -> np.ndarray:
-        """Kept draws, shape (chains, draws, dim)."""
+        """Draws after warm-up, shape (chains, draws, dim)."""
         with self._lock:
             return self._run.draws
 
@@ -187,16 +187,17 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         return super().table(own if target is None and isinstance(own, targets.BNN) else target)
 
     def event_weights(self) -> np.ndarray | None:
-        """Return weights (chains, draws) of sum 1 that correct the bias of draws at events (``samples="events"``).
+        """Return normalised weights (chains, draws) that correct the bias of draws at events (``samples="events"``).
 
-        The density of draws at events is proportional to pi(x) (refresh rate + mean rate at x); the weights are the
-        reciprocal of the rates. They require a valid bound. None for draws without weights.
+        The density of draws at events is proportional to pi(x) (refresh rate + mean rate at x); the weights are
+        proportional to the reciprocal of this rate. They require a valid bound. The result is None for unweighted
+        draws.
         """
         with self._lock:
             return self._run.event_weights()
 
     def verdict(self) -> Message | None:
-        """Return whether predictions can be used; None for a density."""
+        """Return a message on the quality of the predictions; None for a density."""
         return self.summary().get("verdict")
 
     @property
@@ -206,7 +207,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
             return self._run.stats
 
     def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:
-        """Return the draws as an ArviZ data tree (an ``xarray.DataTree``).
+        """Return the draws as an ``xarray.DataTree`` for ArviZ.
 
         Groups are ``posterior`` and ``sample_stats``, and for a network ``log_likelihood``, ``posterior_predictive``,
         ``observed_data`` and ``constant_data``, for its training rows in the units of the data.
@@ -214,14 +215,14 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         Parameters
         ----------
         predictions : bool, optional
-            Whether to include a network's last four groups. By default they are included if none has more than 20
+            Whether to include the last four groups. By default they are included if none of them has more than 20
             million numbers.
         """
         with self._lock:
             return self._run.to_arviz(predictions)
 
     def save(self, path: str | Path) -> Path:
-        """Write draws and header to a NetCDF file that ArviZ opens; return its path."""
+        """Write draws and header to a NetCDF file that ArviZ can read; return its path."""
         with self._lock:
             return self._run.save(path)
 
@@ -286,64 +287,66 @@ def start(
     minutes: float | None = None,
     **unknown: Never,
 ) -> BackgroundRun:
-    """Start sampling in the background and return at once.
+    """Start sampling in the background and return immediately.
 
     Parameters
     ----------
     target : str, Spec, UserTable, Target or callable
         A registered name; a `Spec`, which replaces all other arguments; a table from `bnnviz.data.read_table`; a `BNN`
-        of your network and data or another `Target`; a distribution of ``torch.distributions``; or a function U of
-        states (chains, dim) in torch that returns (chains,), minus the log density up to a constant.
+        or another `Target`; a distribution of ``torch.distributions``; or a function U of states (chains, dim) in torch
+        that returns (chains,), minus the log density up to a constant.
     sampler : str or Sampler
-        A registered name, or an instance with its settings. ``auto`` is for a network on a table: a blocking pilot
-        chooses a sampler for the available time, the open settings of a named network, and draws, warmup and chains
-        unless given. For a density it is ``bps``.
+        A registered name or an instance. With ``auto``, a pilot run selects a sampler for the available time,
+        unspecified settings of a named network, and draws, warmup and chains if they are not given. The pilot requires
+        a network on a table and blocks. For a density, ``auto`` is ``bps``.
     dim : int, optional
-        Dimension of a state; required only for a function of states.
+        Dimension of the state. Required for a function of states.
     parameters : mapping of str to shape or Parameter, optional
-        Parameters of a function: it gets a dict of tensors ``(chains, *shape)`` with these names instead of states. A
-        shape is a whole number or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` add
-        constraints, whose log-Jacobians are added to U. ``draws`` has unconstrained coordinates; ``parameters()``
+        Named parameters of a function. The function receives a dict of tensors ``(chains, *shape)`` instead of states.
+        A shape is an integer or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` define
+        constraints, whose log-Jacobians are added to U. ``draws`` contains unconstrained coordinates; ``parameters()``
         returns the parameters.
     draws : int or None
-        Draws to keep per chain; None samples until ``stop``.
+        Number of draws per chain. None samples until ``stop`` is called.
     warmup : int
-        Draws per chain to discard first.
+        Number of initial draws per chain to discard.
     chains : int
-        Number of chains, which run in lock-step.
+        Number of chains. All chains advance in lock-step.
     seed : int, numpy.random.Generator, torch.Generator or None
-        Seed of the run's only generator, or a generator to draw it from; None chooses it at random. The spec records
-        it.
+        Seed of the random number generator, or a generator from which to draw the seed. None selects a random seed. The
+        spec contains the seed.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64", "auto"} or torch.dtype
-        ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, and float32 for
-        anything else or for a function without float64 support. It evaluates a function once before the run starts.
+        With ``auto``, functions and custom densities of at most 50 dimensions use float64 on a CPU if they support it,
+        and all others use float32. This evaluates a function once before the run starts.
     kernel : {"eager", "compiled"}
-        ``compiled`` compiles the whole step, which is many times faster, after half a minute the first time. A run with
-        a number of draws waits for it, so that its draws are reproducible; they differ from eager ones by rounding.
+        ``compiled`` compiles the whole step, which is many times faster but takes about half a minute on first use.
+        Runs with a given number of draws wait for the compiler, so that they are reproducible. Compiled and eager draws
+        differ by rounding errors.
     settings, target_settings : dict, optional
         Settings of the sampler and of a named target, by name.
     paused : bool
-        Find the starting points, then wait for ``play`` or ``step``.
+        Whether to wait for ``play`` or ``step`` after finding the starting points.
     callback : callable, optional
-        Called with the run about ten times per second, in the run's thread.
+        Function that is called with the run about ten times per second, in the thread of the run.
     record : str or Path, optional
-        Record the run on disk under this name, or in this folder (a `Path`, or a text with ``/``).
+        Name of a recording, or its folder (a `Path` or a string with ``/``). The default is not to record the run.
     start : str, Path, Run, array_like, dict or list of dict, optional
         Starting points of the chains: the draws of a recording (its name or folder) or of a run of this process, by any
         sampler on a target of the same dimension; points ``(chains, dim)`` or ``(dim,)``; for named parameters a dict
-        of values, one or one per chain for each, or a list of dicts; for a network of your own ``"module"``, the
-        weights of its module, a ``state_dict``, or a list of those, one per chain; or the ``start`` of a spec
+        of values, one or one per chain for each, or a list of dicts; for a custom network ``"module"`` (the weights of
+        the module), a ``state_dict``, or a list with one ``state_dict`` per chain; or the ``start`` of a spec
         (`bnnviz.specs.run.Spec`).
     start_from : {"last", "draws"}
-        Start each chain at its last draw; a different number of chains reuses these in turn. Or start at draws chosen
-        at random by the seed, without replacement if there are enough, and by their weights if any.
+        Whether to start each chain at the last draw of a chain, cyclically if the numbers of chains differ, or at
+        randomly selected draws. Random draws are selected without replacement if possible, and in proportion to their
+        weights.
     minutes : float, optional
-        Time limit; the run then ends with the draws so far, in any phase. The search for starting points takes at most
-        30 % of it, and the warm-up ends after 70 %. With ``auto`` the pilot is included; default: 2.
+        Time limit in minutes. The search for starting points takes at most 30 % of it, and the warm-up ends after 70 %.
+        With ``auto`` it includes the pilot, and the default is 2.
     **unknown
-        Rejected, with a suggestion.
+        Unknown arguments raise an error with a suggestion.
 
     Returns
     -------
@@ -352,7 +355,7 @@ def start(
     Raises
     ------
     BnnvizError
-        If an argument is invalid; the message names the problem and the fix.
+        If an argument is invalid.
 
     Examples
     --------
@@ -421,7 +424,7 @@ def sample(
     progress_bar: bool | None = None,
     **unknown: Never,
 ) -> BackgroundRun:
-    """Sample and return the finished run.
+    """Sample from a target and return the finished run.
 
     The other parameters are those of `start`.
 
@@ -430,10 +433,10 @@ def sample(
     target : str, Spec, UserTable, Target or callable
         As in `start`.
     sampler : str or Sampler
-        As in `start`. With ``auto``, a pilot chooses for a network on a table; for a density it is ``bps``.
+        As in `start`. With ``auto``, a pilot run selects a sampler for a network on a table; the default for a density
+        is ``bps``.
     progress_bar : bool, optional
-        Whether to show phase, share and time left on stderr. Default: if stderr is a terminal and ``rich`` is
-        installed.
+        Whether to show a progress bar on stderr. The default is true if stderr is a terminal and ``rich`` is installed.
 
     Warns
     -----
@@ -443,7 +446,8 @@ def sample(
     Raises
     ------
     BnnvizError
-        As in `start`; also if every chain met values that are not finite. Its attribute ``run`` is the run so far.
+        As in `start`, or if all chains encountered non-finite values. The attribute ``run`` contains the draws up to
+        this point.
 
     Examples
     --------
@@ -495,7 +499,7 @@ def resume(
     callback: Callable[[BackgroundRun], Any] | None = None,
     **unknown: Never,
 ) -> BackgroundRun:
-    """Continue a recorded run in the background with the same draws as without the interruption, and record it.
+    """Continue a recorded run in the background. The draws are those of an uninterrupted run.
 
     Parameters
     ----------
@@ -504,7 +508,7 @@ def resume(
     draws : int, optional
         Draws per chain to add to a finished run.
     target, sampler : optional
-        Your own objects, if the run used any.
+        The custom target and sampler of the run, if any.
     paused : bool
         As in `start`.
     callback : callable, optional
@@ -518,7 +522,7 @@ def resume(
     Raises
     ------
     BnnvizError
-        If there is no such recording, or a part of it is damaged.
+        If the recording does not exist or is damaged.
 
     Examples
     --------

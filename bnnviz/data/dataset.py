@@ -23,15 +23,14 @@ _ROUNDING = 1e-13  # of the largest number of a column: differences that sums an
 
 @dataclass(frozen=True, eq=False)
 class Standardiser:
-    """The affine map between original units and the scale that a network sees.
+    """Affine map between original units and the scale of a network.
 
     Parameters
     ----------
     x_mean, x_scale : ndarray, shape (inputs,)
-        Subtracted from each input, then divided by.
+        Location and scale of each input.
     y_mean, y_scale : float
-        The same for the target. Multiply a standard deviation by `y_scale` (not `y_back`) to bring
-        it back to the original unit.
+        Location and scale of the target. Multiply a standard deviation by `y_scale` to convert it to the original unit.
 
     Examples
     --------
@@ -48,7 +47,7 @@ class Standardiser:
 
     @classmethod
     def fit(cls, x: np.ndarray, y: np.ndarray) -> Standardiser:
-        """Fit to mean 0 and standard deviation 1; pass training rows only.
+        """Fit a standardisation to mean 0 and standard deviation 1.
 
         Parameters
         ----------
@@ -58,18 +57,18 @@ class Standardiser:
         Returns
         -------
         Standardiser
-            A column that is constant in these rows, up to rounding, is centred but keeps its scale.
+            Columns that are constant up to rounding errors are centred but not scaled.
 
         Raises
         ------
         BnnvizError
-            If squares of the numbers of a column overflow or are 0.
+            If the squares of a column overflow or underflow.
         """
         return cls(x.mean(axis=0), _scale(x, "inputs"), float(y.mean()), float(_scale(y, "observations")))
 
     @classmethod
     def identity(cls, inputs: int) -> Standardiser:
-        """Leave everything in original units.
+        """Return the identity map.
 
         Parameters
         ----------
@@ -87,7 +86,7 @@ class Standardiser:
         return (y - self.y_mean) / self.y_scale
 
     def y_back(self, z: np.ndarray) -> np.ndarray:
-        """Rescale outputs of any shape to the target's original unit."""
+        """Convert outputs of any shape to the original unit of the target."""
         return z * self.y_scale + self.y_mean
 
 
@@ -132,42 +131,39 @@ class DataSet(Evaluated):
     name, title, doc : str
         The registered name, the label in menus, and the tooltip.
     task : {"regression", "classification"}
-        The kind of `y`: numbers, or class labels counted from 0.
+        Type of `y`: numbers, or class numbers starting from 0.
     x_train, x_test : array_like, shape (rows, inputs)
-        Inputs; kept as float64.
+        Inputs, stored as float64.
     y_train, y_test : array_like, shape (rows,)
-        Targets; kept as float64.
+        Targets, stored as float64.
     x_val, y_val : array_like or None, default None
-        Rows to choose settings by, which are neither trained on nor tested on; None for none.
+        Validation rows, which are used neither for training nor for testing.
     x_label, y_label : str
         Axis labels of inputs and target.
     x_names : tuple of str
-        Names of the input columns; by default x1, x2, ...
+        Names of the input columns. The default is x1, x2, ...
     class_names : tuple of str
-        Names of the classes; by default their numbers. Empty for regression.
+        Names of the classes. The default is their numbers. Empty for regression.
     y_unit : str, default ""
-        The target's unit, or an empty string.
+        Unit of the target.
     test_interval : (float, float) or None, default None
-        The interval of predictions of a one-dimensional set, in the coordinates of `x_train`.
+        Interval for plots of predictions with one input, in the units of `x_train`.
     test_box : ((float, float), (float, float)) or None, default None
-        The same for a two-dimensional set, an interval for each input.
+        Intervals for plots of predictions with two inputs.
     truth : callable or None, default None
-        The function without noise, ``truth(x of shape (rows, inputs)) -> (rows,)``, where known; of two
-        classes the probability of class 1.
+        The true function without noise, or for two classes the true probability of class 1. It maps inputs (rows,
+        inputs) to values (rows,).
     standardise : bool, default True
-        Whether to standardise the columns for a network. The toys are not standardised: they are generated
-        on the scale of the papers' networks.
+        Whether to standardise the columns for a network.
     scale : Standardiser or None, default None
-        The map to the network's scale, if not fitted on these training rows; required without
-        training rows.
+        The standardisation, if it is not fitted to the training rows. Required without training rows.
     own_scales : bool, default False
-        Whether validation and test inputs are standardised by their own statistics instead of those of
-        the training rows, as some published figures are.
+        Whether validation and test inputs are standardised by their own statistics instead of those of the training
+        rows.
     positive : int, default 1
-        The positive one of two classes for precision, recall and specificity.
+        The positive class for precision, recall and specificity.
     noise_sd : float or None, default None
-        Default standard deviation of the observation noise on the network's scale; None if the set
-        does not define it.
+        Default standard deviation of the observation noise on the standardised scale.
 
     Examples
     --------
@@ -257,7 +253,7 @@ class DataSet(Evaluated):
         return fitted if self.task == "regression" else replace(fitted, y_mean=0.0, y_scale=1.0)
 
     def scaler(self, part: Part) -> Standardiser:
-        """Return the map to the network's scale for the rows of a part.
+        """Return the standardisation of a part of the data.
 
         Parameters
         ----------
@@ -266,7 +262,7 @@ class DataSet(Evaluated):
         Returns
         -------
         Standardiser
-            `standardiser`; with `own_scales` its inputs' statistics are those of the part's own rows.
+            The standardisation. With `own_scales` it uses the inputs of this part.
         """
         known = self.standardiser
         if part == "train" or not (self.own_scales and self.standardise):
@@ -275,7 +271,7 @@ class DataSet(Evaluated):
         return replace(known, x_mean=x.mean(axis=0), x_scale=_scale(x))
 
     def scaled(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        """Return inputs (rows, inputs) and targets (rows,) of a part as a network sees them.
+        """Return standardised inputs (rows, inputs) and targets (rows,) of a part of the data.
 
         Parameters
         ----------
@@ -288,7 +284,7 @@ class DataSet(Evaluated):
         return scale.x(x), scale.y(y)
 
     def for_validation(self) -> DataSet:
-        """Return the same set with the validation rows as test rows; the original test rows are dropped.
+        """Return a copy in which the validation rows replace the test rows.
 
         Raises
         ------
@@ -300,7 +296,7 @@ class DataSet(Evaluated):
         return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
 
     def with_training(self, x: np.ndarray, y: np.ndarray) -> DataSet:
-        """Return the same set with other training rows, or none, and with this one's standardiser.
+        """Return a copy with different training rows and the same standardisation.
 
         Parameters
         ----------

@@ -15,34 +15,34 @@ _LEVELS = np.arange(256) / 255.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageSet(Evaluated):
-    """Labelled images, as bytes; only `scaled` makes numbers of them.
+    """Labelled images, stored as bytes.
 
     Parameters
     ----------
     name, title, doc : str
         The registered name, the label in menus, and the tooltip.
     x_train, x_test : array_like of uint8, shape (rows, channels, height, width)
-        Images; there may be no training images, but some test images.
+        Images. Training images are optional.
     y_train, y_test : array_like of int, shape (rows,)
-        Class numbers, counted from 0; kept as int64.
+        Class numbers, starting from 0, stored as int64.
     class_names : tuple of str
         Names of the classes.
     mean, sd : tuple of float or None, default None
-        Values that `scaled` subtracts from each channel and divides it by, after division by 255; None: those of the
-        training images, or of the test images without training images.
+        Mean and standard deviation of each channel after division by 255, which `scaled` uses. The default is computed
+        from the training images, or from the test images if there are no training images.
     notes : tuple of str, default ()
-        Notes for `remarks`, for example that this is a part of the set.
+        Notes for `remarks`, for example on an incomplete data set.
     stands_in : bool, default False
-        Whether these rows come with bnnviz and replace a set that could not be downloaded.
+        Whether these rows replace a data set that could not be downloaded.
     task : {"classification"}
-        The kind of `y`.
+        Type of `y`.
     positive : int, default 1
-        The positive one of two classes for precision, recall and specificity.
+        The positive class for precision, recall and specificity.
 
     Raises
     ------
     BnnvizError
-        If images are not bytes of one shape, or labels are not class numbers.
+        If images are not bytes of the same shape, or labels are not class numbers.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class ImageSet(Evaluated):
         return self.shape
 
     def scaled(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        """Return the images of a part as a network sees them, and their labels.
+        """Return standardised images and labels of a part of the data.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class ImageSet(Evaluated):
         Returns
         -------
         x : ndarray of float32, shape (rows, channels, height, width)
-            ``(bytes / 255 - mean) / sd``, channel by channel.
+            ``(bytes / 255 - mean) / sd`` for each channel.
         y : ndarray of int64, shape (rows,)
         """
         mean, sd = (np.array(numbers, np.float32)[:, None, None] for numbers in (self.mean, self.sd))
@@ -138,17 +138,17 @@ class ImageSet(Evaluated):
         return x, getattr(self, f"y_{part}")
 
     def scaled_like(self, other: ImageSet) -> ImageSet:
-        """Return the same set on the scale of another one, as a network trained on that one has to see it.
+        """Return a copy that is standardised like another data set.
 
         Parameters
         ----------
         other : ImageSet
-            Its mean and sd are used.
+            Data set that provides mean and standard deviation.
 
         Raises
         ------
         BnnvizError
-            If its images have another shape.
+            If the shapes of the images differ.
         """
         if other.shape != self.shape:
             raise BnnvizError(
@@ -159,7 +159,7 @@ class ImageSet(Evaluated):
         return replace(self, mean=other.mean, sd=other.sd)
 
     def with_training(self, x: np.ndarray, y: np.ndarray) -> ImageSet:
-        """Return the same set with other training rows, or none, on this one's scale.
+        """Return a copy with different training rows and the same standardisation.
 
         Parameters
         ----------
@@ -169,20 +169,20 @@ class ImageSet(Evaluated):
         return replace(self, x_train=x, y_train=y)
 
     def chosen(self, train: int | None = None, test: int | None = None, seed: int = 0) -> ImageSet:
-        """Return the same set with fewer rows.
+        """Return a random subset.
 
         Parameters
         ----------
         train, test : int or None, default None
-            Largest numbers of training and test rows; None for all. Classes with enough rows have equal shares, and
-            the order of the rows stays. A smaller selection is a subset of a larger one with the same seed.
+            Maximum numbers of training and test rows; None for all. The subset is balanced over classes where possible
+            and preserves the order of the rows. With the same seed, a smaller subset is contained in a larger one.
         seed : int, default 0
-            Seed of the generator that draws them.
+            Seed of the random number generator.
 
         Raises
         ------
         BnnvizError
-            If a number is not a count, or no test row would be left.
+            If a number is invalid, or no test rows would remain.
         """
         found = self
         if train is not None:
@@ -196,13 +196,13 @@ class ImageSet(Evaluated):
         return found
 
     def rotated(self, degrees: float | np.ndarray) -> ImageSet:
-        """Return the same set with its test images turned about their centre.
+        """Return a copy with rotated test images.
 
         Parameters
         ----------
         degrees : float or array_like of float, shape (test rows,)
-            Counter-clockwise angle, one for all images or one for each. Pixels from outside an image are black, and
-            interpolation is bilinear.
+            Counter-clockwise angle, for all images or for each image. Interpolation is bilinear, and pixels outside the
+            image are black.
         """
         from scipy.ndimage import rotate
 
@@ -219,7 +219,7 @@ class ImageSet(Evaluated):
         return replace(self, x_test=np.stack(turned))
 
     def remarks(self) -> list[str]:
-        """Return `notes`, and a remark on classes without training rows, if there are such classes."""
+        """Return `notes` and a note on classes without training rows."""
         return [*self.notes, *super().remarks()]
 
 

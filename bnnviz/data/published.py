@@ -28,12 +28,12 @@ _BROKEN = (
 
 @dataclass(frozen=True)
 class PublishedWeights:
-    """Weights of a multilayer perceptron in MATLAB's files, one for each matrix.
+    """Published weights of a multilayer perceptron in MATLAB files.
 
     Parameters
     ----------
     hidden : str
-        Widths of its hidden layers, as `bnnviz.models.parse_hidden` reads them.
+        Widths of the hidden layers in the format of `bnnviz.models.parse_hidden`.
     activation : str
         Activation of the hidden layers.
     files : tuple of (DataFile, DataFile)
@@ -51,7 +51,7 @@ class PublishedWeights:
     files: tuple[tuple[DataFile, DataFile], ...]
 
     def read(self) -> np.ndarray:
-        """Return all weights (dim,) in the order of `bnnviz.models.mlp`, downloading the files if needed."""
+        """Return the weights (dim,) in the order of `bnnviz.models.mlp`. Files are downloaded if necessary."""
         parts = [(only(read_mat(weights)).T.ravel(), only(read_mat(biases)).ravel()) for weights, biases in self.files]
         return np.concatenate([numbers for layer in parts for numbers in layer])
 

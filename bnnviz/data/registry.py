@@ -21,7 +21,7 @@ _entries: dict[str, DataEntry] = {}
 
 
 def register(entry: DataEntry) -> None:
-    """Add a data set under its own name; refuse a name that is taken.
+    """Register a data set. The name must be unique.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def register(entry: DataEntry) -> None:
 
 
 def names(kind: Kind | None = None) -> list[str]:
-    """Return the names of the data sets, all or those of a kind ("table" or "images"), in the order of registration.
+    """Return the names of all data sets, or of all data sets of a type ("table" or "images").
 
     Examples
     --------
@@ -53,7 +53,7 @@ def names(kind: Kind | None = None) -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Return the facts of a data set as plain JSON values, without a download (`DataEntry.describe`).
+    """Return the metadata of a data set as JSON, without downloading it (see `DataEntry.describe`).
 
     Examples
     --------
@@ -65,26 +65,26 @@ def describe(name: str) -> dict[str, Any]:
 
 
 def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet | ImageSet:
-    """Return one split of a data set; the first use of a downloaded one needs the network.
+    """Load a split of a data set, downloading it on first use.
 
     Parameters
     ----------
     name : str
         A registered name.
     split : int, default 0
-        Which division into training and test rows.
+        Index of the split into training and test rows.
     attachment : bytes or None, default None
-        A packed `UserTable`, for the data set of the user's own file.
+        A packed `UserTable`, for the data set of an uploaded file.
 
     Returns
     -------
     DataSet or ImageSet
-        By the kind of the set, with new arrays in original units; ``.scaled(part)`` scales them for a network.
+        The data set in original units. Use ``.scaled(part)`` to standardise it for a network.
 
     Raises
     ------
     BnnvizError
-        If the name or the split does not exist, or the file cannot be had.
+        If the name or the split does not exist, or a file is not available.
 
     Examples
     --------
@@ -105,17 +105,17 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
 
 
 def fetch(name: str) -> list[Path]:
-    """Make sure that the files of a data set are on this machine, and give the places of all of them.
+    """Download the files of a data set if necessary and return their paths.
 
     Returns
     -------
     list of Path
-        The checked files, in the folder of BNNVIZ_DATA when that is set, in the cache otherwise.
+        Paths in the folder BNNVIZ_DATA if it is set, otherwise in the cache.
 
     Raises
     ------
     BnnvizError
-        If the set is generated and has no file, or a file cannot be had.
+        If the data set is generated and has no files, or a file is not available.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def fetch(name: str) -> list[Path]:
 
 
 def is_here(name: str) -> bool:
-    """Return whether a data set loads without a download; nothing is read or checked.
+    """Return whether a data set can be loaded without a download. Files are not validated.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def is_here(name: str) -> bool:
 
 
 def remark(name: str) -> str:
-    """Return a remark on the local files of a data set, for example that they are a part of it, or "".
+    """Return a note on the local files of a data set, for example if they are incomplete; otherwise "".
 
     Examples
     --------
@@ -157,7 +157,7 @@ def remark(name: str) -> str:
 
 
 def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
-    """Return published weights of a network on a data set, such as a starting point.
+    """Return published weights of a network for a data set.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
     Returns
     -------
     network : PublishedWeights
-        The network of the weights.
+        Description of the network.
     theta : ndarray, shape (dim,)
         The weights in the order of the parameters of `bnnviz.models.mlp`: for each layer first the weights (outputs,
         inputs), then the biases.
@@ -175,7 +175,7 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
     Raises
     ------
     BnnvizError
-        If the set has no published weights, or the files are not available.
+        If the data set has no published weights, or the files are not available.
 
     Examples
     --------

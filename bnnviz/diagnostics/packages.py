@@ -15,7 +15,7 @@ def array_stats() -> ModuleType:
 
 
 def has_arviz() -> bool:
-    """Return whether ArviZ is installed; without it, its statistics are nan.
+    """Return whether ArviZ is installed. Without ArviZ, some statistics are nan.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def has_arviz() -> bool:
 
 
 def learn_metrics() -> ModuleType:
-    """Return the module ``sklearn.metrics``; raise an ImportError if it is missing.
+    """Import ``sklearn.metrics``.
 
     Examples
     --------

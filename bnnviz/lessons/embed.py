@@ -1,4 +1,4 @@
-"""Show a lesson in a notebook."""
+"""Display a lesson in a notebook."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class LessonFrame:
 
 
 def lesson(name: str, step: int = 1, language: str = content.DEFAULT, height: int = 620) -> LessonFrame:
-    """Show a lesson in a notebook.
+    """Display a lesson in a notebook.
 
     Parameters
     ----------
     name : str
         Name of the lesson, such as ``"thinning"``.
     step : int
-        Step to open, from 1.
+        Number of the step to open, starting from 1.
     language : str
         ``"en"`` or ``"de"``.
     height : int
@@ -40,7 +40,7 @@ def lesson(name: str, step: int = 1, language: str = content.DEFAULT, height: in
     Returns
     -------
     LessonFrame
-        Displayed as a separate page, which needs no server.
+        An HTML frame that requires no server.
 
     Raises
     ------

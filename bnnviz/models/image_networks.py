@@ -41,7 +41,7 @@ _MAKERS: dict[str, Callable[[Sequence[int], int], nn.Sequential]] = {
 
 
 def image_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Make a network for images by name.
+    """Create a network for images by name.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ def image_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequentia
     Returns
     -------
     torch.nn.Sequential
-        With torch's default initial weights, from torch's global generator. No network has batch normalisation, with
-        which one row's output would depend on the others, so that rows would have no likelihood.
+        Network with the default initial weights of torch, drawn from its global generator. The networks have no batch
+        normalisation, because the likelihood must factorise over rows.
 
     Raises
     ------
     BnnvizError
-        If there is no such network, or it cannot read images of this shape.
+        If the name is unknown or the network does not support images of this shape.
 
     Examples
     --------

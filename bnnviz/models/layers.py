@@ -19,7 +19,7 @@ _WIDTHS = re.compile(r"\s*[0-9]{1,4}(\s*-\s*[0-9]{1,4})*\s*")
 
 
 def parse_hidden(text: str) -> tuple[int, ...]:
-    """Read the widths of the hidden layers.
+    """Parse the widths of the hidden layers.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class WithLinearPath(nn.Module):
 def mlp(
     inputs: int, hidden: Sequence[int], outputs: int, activation: str = "tanh", linear_path: bool = False
 ) -> nn.Module:
-    """Make a fully connected network (multi-layer perceptron).
+    """Create a fully connected network (multilayer perceptron).
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def mlp(
     Returns
     -------
     torch.nn.Sequential or WithLinearPath
-        Alternating ``nn.Linear`` and activation modules, with torch's default initial weights from torch's global
-        generator.
+        Alternating ``nn.Linear`` and activation modules with the default initial weights of torch, drawn from its
+        global generator.
 
     Raises
     ------

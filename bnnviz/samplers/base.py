@@ -52,37 +52,38 @@ SHORT_DESCENT = 100
 
 @dataclass(frozen=True)
 class Traits:
-    """Constant properties of a sampler, which determine how a run drives, assesses and displays it.
+    """Constant properties of a sampler.
 
     Attributes
     ----------
     exact : bool
-        Draws follow the target up to Monte Carlo error, without bias from a step size.
+        Whether draws follow the target up to Monte Carlo error.
     converges : bool
-        The law of the draws converges to the target as their number grows, unlike that of an approximation.
+        Whether the distribution of the draws converges to the target.
     weighted : bool
-        Draws have weights (`Draws.log_weight`); every average over draws uses them.
+        Whether draws have weights (`Draws.log_weight`).
     weighed_by : str
         Formula of the weights.
     one_point : bool
-        All draws of a chain are the same point.
+        Whether all draws of a chain are identical.
     has_density : bool
-        The density of the law of the draws is known (`Sampler.approximation`).
+        Whether the density of the draws is known (`Sampler.approximation`).
     functional : bool
-        States are densities; the chain trace plots them over a line (`FunctionalTrace.curves`).
+        Whether states are distributions (`FunctionalTrace.curves`).
     descends : bool
-        The sampler finds modes itself, so chains start at random points.
+        Whether the sampler finds modes itself, so that chains start at random points.
     tunes : bool
-        A run begins with a warm-up of the kernel.
+        Whether the kernel has a warm-up.
     warms_up_by_moves : bool
-        The warm-up takes `Sampler.warmup_moves` moves, and no draws are dropped after it.
+        Whether the warm-up has a fixed number of `Sampler.warmup_moves` transitions, after which no draws are
+        discarded.
     ends : str or None
-        Boolean field of `Info`. If it is false for all chains, `Sampler.adapt` learns nothing from the step and
-        `Sampler.pre_draw` draws nothing for the next one. None if unknown.
+        Boolean field of `Info`. If it is false for all chains, `Sampler.adapt` and `Sampler.pre_draw` have no effect.
+        None if unknown.
     emits : frozenset of str
-        Parts of a frame that the chain trace fills (``ratios``: the statistics, by ``box``); they determine the views.
+        Parts of a frame that the chain trace provides; they determine the views.
     reference_rank : int
-        Rank as a reference for long runs. The sampler of the highest rank is used; 0 excludes it.
+        Priority as reference sampler. The sampler with the highest priority is used; 0 excludes a sampler.
 
     Examples
     --------
@@ -107,10 +108,10 @@ class Traits:
 
 
 class Sampler(param.Parameterized):
-    """A Markov kernel that advances all chains at once.
+    """Base class of samplers, which advance all chains in lock-step.
 
-    A subclass defines ``State`` and ``Info``, its settings as parameters, ``registered`` (a unique name), ``title``,
-    `gradients_per_step`, `init` and `kernel`. Everything else has a default.
+    Subclasses must define ``State``, ``Info``, settings as class attributes, ``registered`` (a unique name), ``title``,
+    `gradients_per_step`, `init` and `kernel`.
 
     Examples
     --------
@@ -152,13 +153,13 @@ class Sampler(param.Parameterized):
 
     @classmethod
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
-        """Return settings for a budget on a network, or None if it cannot be chosen automatically."""
+        """Return settings for a network and a budget; None if the sampler cannot be selected automatically."""
         return None
 
     # ---- the contract: constants, state, kernel
 
     def check(self, target: Target) -> None:
-        """Raise a `BnnvizError` if these settings do not fit a target."""
+        """Raise a `BnnvizError` if the settings are invalid for a target."""
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target and compute constants from its mode (dim,), before `init`."""
@@ -169,11 +170,11 @@ class Sampler(param.Parameterized):
         self.set_mode(mode)
 
     def refined_mode(self, target: Target, mode: Tensor) -> Tensor:
-        """Return the mode (dim,) for `prepare`, refined from the end point of a run's descent."""
+        """Return the mode (dim,) for `prepare`, refined from the result of the optimisation."""
         return mode
 
     def starts_at_mode(self, target: Target) -> bool:
-        """Return whether each chain starts at the mode where its descent ends."""
+        """Return whether each chain starts at the mode found by its optimisation."""
         return self.start in ("mode", "one_mode") or (self.start == "auto" and target.start_at_mode)
 
     def descent_steps(self, target: Target) -> int:
@@ -183,30 +184,30 @@ class Sampler(param.Parameterized):
         return self.mode_steps
 
     def starts_together(self, target: Target) -> bool:
-        """Return whether chains that start at modes all start at the best of them."""
+        """Return whether all chains start at the best mode."""
         return self.start == "one_mode" or self.needs_mode
 
     def set_mode(self, mode: Tensor | None) -> None:
-        """Compute what depends on the mode (dim,)."""
+        """Compute constants that depend on the mode (dim,)."""
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> Any:
         """Return the state of all chains from initial positions (chains, dim)."""
         raise NotImplementedError
 
     def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
-        """Return further arguments of `kernel`, drawn outside it because only some chains need them; None if unused."""
+        """Return additional arguments of `kernel` that only some chains need; None if unused."""
         return ()
 
     def kernel(self, rng: RandomNumbers, state: Any, *drawn: Any) -> tuple[Any, Any]:
-        """Take a step; unless `host_sync`, the operations do not depend on the state, so that it can be compiled."""
+        """Return the next state and the info of a step."""
         raise NotImplementedError
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
-        """Return the next state and the step's info."""
+        """Return the next state and the info of a step."""
         return self.kernel(rng, state, *self.pre_draw(rng, state))
 
     def outline(self, state: Any) -> Any:
-        """Return a state in which None replaces the parts that are only read at the end of a block of compiled steps.
+        """Return a state without the parts that are only needed at the end of a block of compiled steps.
 
         Draw collectors, chain traces and `pre_draw` receive such states between the steps of a block.
         """
@@ -219,9 +220,9 @@ class Sampler(param.Parameterized):
         return state
 
     def adaptation_inputs(self, adaptation: Any) -> Any:
-        """Return the adaptation as nested tuples of tensors for the kernel, so that one compiled program serves all.
+        """Return the adaptation as nested tuples of tensors, which are inputs of the compiled kernel.
 
-        None if the kernel needs the adaptation itself: its steps are then compiled after the warm-up.
+        If the result is None, the kernel is compiled after the warm-up.
         """
         return None
 
@@ -230,7 +231,7 @@ class Sampler(param.Parameterized):
         return None
 
     def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
-        """Return the state after a window of the warm-up; ``last`` ends the warm-up in any case."""
+        """Return the state after a window of the warm-up; ``last`` ends the warm-up unconditionally."""
         return state
 
     def is_tuned(self, state: Any) -> bool:
@@ -238,37 +239,37 @@ class Sampler(param.Parameterized):
         return True
 
     def awaited(self, state: Any) -> str:
-        """Return the condition that an unfinished warm-up was waiting for."""
+        """Return the condition that ends the warm-up."""
         return "the sampler had seen enough events"
 
     def ends_warmup(self, state: Any) -> bool:
-        """Return whether the warm-up ends with the step that led to a state instead of with its window."""
+        """Return whether the warm-up ends immediately after the last step."""
         return self.traits.warms_up_by_moves and self.is_tuned(state)
 
     def warmup_share(self, state: Any) -> float | None:
-        """Return the completed share of the warm-up, 0 to 1; None if unknown."""
+        """Return the completed fraction of the warm-up; None if unknown."""
         return None
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
-        """Return the state at the end of the warm-up; adaptation stops here."""
+        """Return the state at the end of the warm-up, after which adaptation stops."""
         return state
 
     # ---- changes
 
     def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> Any:
-        """Return a state that can continue after the settings changed, or with ``moved`` the target."""
+        """Return a valid state after a change of settings, or with ``moved`` after a change of the target."""
         return state
 
     def positions(self, state: Any) -> Tensor | None:
-        """Return the chains' positions (chains, dim); None if chains have no single position."""
+        """Return the positions of the chains (chains, dim); None if states are not points."""
         return getattr(state, "x", None)
 
     def reach(self, state: Any) -> Tensor | None:
-        """Return points (chains, dim) at a typical distance of draws; None if chains have no position."""
+        """Return points (chains, dim) at the distance of typical draws; None if states are not points."""
         return self.positions(state)
 
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
-        """Return the state of chains restarted at x (chains, dim), with the adaptation kept."""
+        """Return the state of chains restarted at x (chains, dim) with the same adaptation."""
         return state._replace(x=x)
 
     def __repr__(self) -> str:
@@ -276,13 +277,13 @@ class Sampler(param.Parameterized):
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
 
     def clone(self) -> Sampler:
-        """Return a copy with the same settings for one run, bound to no target."""
+        """Return an unbound copy with the same settings."""
         if "target" not in vars(self):
             return copy.deepcopy(self)
         return type(self)(**{name: getattr(self, name) for name in settings.declared(type(self))})
 
     def remarks(self) -> list[Message]:
-        """Return notes on how the sampler was prepared."""
+        """Return notes on the preparation of the sampler."""
         return []
 
     # ---- shared by kernels
@@ -296,7 +297,7 @@ class Sampler(param.Parameterized):
         return potential / self.temperature, g / self.temperature
 
     def moved(self, state: Any, finite: Tensor, **parts: Tensor) -> tuple[Any, Tensor]:
-        """Return the state with the parts updated where finite (chains,), and the chains that failed in this step."""
+        """Return the state with updated parts for finite chains, and the failed chains."""
         alive = state.alive & finite
         failed = state.alive & ~finite
         if not (self.host_sync and bool(alive.all())):
@@ -306,7 +307,7 @@ class Sampler(param.Parameterized):
     # ---- costs and observers
 
     def gradient_cost(self, step_batch: StepBatch, counted: np.ndarray) -> int:
-        """Return the number of single-row gradients of the steps, over the chains (chains,) that are counted."""
+        """Return the number of per-example gradients of the steps, summed over the counted chains (chains,)."""
         return self.gradients_per_step * int(counted.sum()) * len(step_batch.infos)
 
     @classmethod
@@ -317,11 +318,11 @@ class Sampler(param.Parameterized):
         return tuple(name for name in SAMPLE_STATS if name in fields)
 
     def is_free(self, state: Any) -> bool:
-        """Return whether steps from this state need no gradient."""
+        """Return whether steps from this state require no gradient."""
         return not self.gradients_per_step
 
     def draw_collector(self, rng: RandomNumbers, state: Any) -> DrawCollector:
-        """Return a collector of draws from this state on."""
+        """Return a collector of draws that starts at this state."""
         return MoveDrawCollector(self, state)
 
     def sampler_stats(self) -> SamplerStats:
@@ -333,18 +334,18 @@ class Sampler(param.Parameterized):
         return MoveTrace(self)
 
     def arrived(self, step_batch: StepBatch) -> Tensor | None:
-        """Return the chains that may be drawn from after each of these steps, (steps, chains); None for all."""
+        """Return which chains produce valid draws after each of these steps, (steps, chains); None for all."""
         return None
 
     def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
-        """Return the points (dim,) visited by a chain's current move, for plots; empty for a single jump.
+        """Return the intermediate points (dim,) of the current transition of a chain, for plots.
 
         ``before`` is the result for the steps before.
         """
         return []
 
     def trajectory(self, before: Any, state: Any, info: Any, chain: int) -> list[Tensor]:
-        """Return the points (dim,) of a chain's last step, recomputed for plots."""
+        """Recompute the points (dim,) of the last step of a chain for plots."""
         return []
 
     def place(self, target: Target, x: Tensor) -> DistanceToMode | None:
@@ -352,12 +353,12 @@ class Sampler(param.Parameterized):
         return None
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
-        """Return where steps met U = minus infinity, (steps, chains); None if steps do not report U."""
+        """Return at which steps U is minus infinity, (steps, chains); None if steps do not report U."""
         name_of_u = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
         return None if name_of_u is None else step_batch.column(name_of_u) == -torch.inf
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor | None:
-        """Return points (n, dim) at which a step may have evaluated U for a chain; None if unknown."""
+        """Return points (n, dim) at which a step of a chain may have evaluated U; None if unknown."""
         states = step_batch.before[step], step_batch.state_after(step)
         found = [x[chain] for x in map(self.positions, states) if x is not None]
         return torch.stack(found) if found else None
@@ -367,11 +368,11 @@ class Sampler(param.Parameterized):
         return None
 
     def integrates(self, chains: int, dim: int) -> bool:
-        """Return whether draws include the integrals along the path (`Draws.path`)."""
+        """Return whether draws include integrals along the path (`Draws.path`)."""
         return False
 
     def approximation(self, rng: RandomNumbers, state: Any, count: int) -> tuple[Tensor, Tensor]:
-        """Return about ``count`` draws (n, dim) of its law and their log density; requires `has_density`."""
+        """Return about ``count`` draws (n, dim) from the approximation and their log density."""
         raise NotImplementedError
 
     def event_weights(self, x: Tensor, draw_collector: DrawCollector | None = None) -> Tensor:

@@ -210,53 +210,56 @@ class _Estimator(BaseEstimator):
 
 
 class BNNRegressor(RegressorMixin, _Estimator):
-    """Predict numbers by a Bayesian neural network.
+    """Bayesian neural network regressor.
 
-    Inputs and target are standardised within. The prior of every weight is normal, the sd of the observation noise is
-    one more unknown.
+    Inputs and target are standardised internally. The weights have normal priors, and the standard deviation of the
+    observation noise is learned.
 
-    A fit takes 15 CPU seconds by default, or less if the predictions have converged before. A DataFrame may hold texts,
-    dates and gaps: texts are one-hot encoded, gaps filled by the median and marked, and new rows are matched by column
-    name. A DataFrame of numbers is checked as in scikit-learn.
+    By default, fitting takes 15 CPU seconds, or less if the predictions converge earlier. A DataFrame may contain text,
+    dates and missing values. Text columns are one-hot encoded, missing values are replaced by the median and indicated
+    by an additional column, and new rows are matched by column name. A DataFrame with only numbers is validated as in
+    scikit-learn.
 
     Parameters
     ----------
     hidden : int or sequence of int, optional
-        Units of each hidden layer; default: one layer, of a size that fits the rows.
+        Number of units of each hidden layer. The default is one layer with a size that depends on the number of rows.
     activation : {"tanh", "relu", "softplus", "silu"}, default "tanh"
     sampler : str, default "auto"
-        A sampler of `bnnviz list samplers`; ``auto``: a pilot chooses one.
+        Name of a sampler (see `bnnviz list samplers`). With ``auto``, a pilot run selects one.
     minutes : float, default 0.25
-        CPU time of each fit, pilot and run, if the sampler is ``auto``. Draws of a time-limited run are not
+        CPU time of a fit, including the pilot run. Used only if ``sampler="auto"``. Time-limited runs are not
         reproducible.
     settings : dict, optional
-        Settings of a named sampler by name.
+        Settings of the sampler, by name. Used only if a sampler is given.
     draws, warmup, chains : int, optional
-        Draws of each chain that are kept, moves (or draws) of its warm-up, and chains; default: 250, 250 and 4 of a
-        named sampler, chosen with another.
+        Number of draws per chain, warm-up iterations and chains. The defaults are 250, 250 and 4 if a sampler is given;
+        otherwise the pilot run selects them.
     linear_path : bool, default True
-        Whether to add a linear map of the inputs to the network's output.
+        Whether to add a linear map of the inputs to the output of the network.
     prior : {"learned", "fan_in", "equal"}, default "learned"
-        Scales of the prior: learned for each input and layer, by the fan-in, or equal for all weights (`bnnviz.BNN`).
+        Scales of the prior: learned for each input and layer, determined by the fan-in, or equal for all weights (see
+        `bnnviz.BNN`).
     prior_sd : float, default 1.0
         Standard deviation of the normal prior, times these scales.
     device : str, default "auto"
     random_state : int, RandomState or None
     likelihood : str, default "auto"
         ``gaussian``, ``student_t``, ``heteroscedastic``, ``log_normal``, ``poisson`` or ``negative_binomial``; by
-        default selected by the target's values and the density of held-out rows.
+        default selected by the values of the target and the likelihood of held-out rows.
 
     Attributes
     ----------
     posterior_ : NetworkDraws
         Network and draws.
     encoder_ : Encoder or None
-        The encoder of a DataFrame with texts, dates or gaps.
+        Encoder of a DataFrame with text, dates or missing values.
     plan_ : SamplerPlan
-        The chosen sampler, the reason and the pilot's cost (``plan_.sentence``); only with ``auto``.
+        Selected sampler, with the reason and the cost of the pilot run (``plan_.sentence``). Available only if
+        ``sampler="auto"``.
     rhat_ : float
-        The largest R-hat of the outputs at 50 training rows at most; nan of an ensemble and of other samplers whose
-        draws come no nearer to the posterior with time.
+        Largest R-hat of the outputs at up to 50 training rows; nan for deep ensembles and other methods that do not
+        converge to the posterior.
     n_draws_, n_features_in_ : int
 
     Examples
@@ -284,7 +287,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         return self._sample(X, np.asarray(y, dtype=np.float64), ())
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return the mean of an observation at each row, and with ``return_std`` its standard deviation too.
+        """Return the predictive mean of each row, and optionally the predictive standard deviation.
 
         Parameters
         ----------
@@ -295,7 +298,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         return (found.mean, found.sd) if return_std else found.mean
 
     def predict_interval(self, X: Any, coverage: float = 0.95) -> np.ndarray:
-        """Return an interval (rows, 2) that holds an observation with a probability, as much of it on either side.
+        """Return central predictive intervals, (rows, 2).
 
         Parameters
         ----------
@@ -308,15 +311,15 @@ class BNNRegressor(RegressorMixin, _Estimator):
 
 
 class BNNClassifier(ClassifierMixin, _Estimator):
-    """Predict classes by a Bayesian neural network; parameters as of `BNNRegressor`.
+    """Bayesian neural network classifier with the parameters of `BNNRegressor`.
 
-    ``likelihood`` is ``bernoulli``, ``categorical`` or ``ordinal`` (classes in the order of ``classes_``).
+    ``likelihood`` is ``bernoulli``, ``categorical`` or ``ordinal`` (with the classes in the order of ``classes_``).
 
     Attributes
     ----------
     classes_ : ndarray
     posterior_ : NetworkDraws or None
-        Network and draws; None where all training rows are of one class.
+        Network and draws; None if the training rows have a single class.
     rhat_ : float
     n_draws_, n_features_in_ : int
 
@@ -358,7 +361,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):
         return np.array([places[name] for name in np.asarray(y).tolist()], dtype=np.float64)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class at each row, (rows, classes).
+        """Return class probabilities, (rows, classes).
 
         Parameters
         ----------

@@ -43,15 +43,15 @@ class RaceSettings(param.Parameterized):
 
 @dataclass(frozen=True)
 class RaceSpec:
-    """Samplers to compare in a race.
+    """Specification of a race.
 
     Parameters
     ----------
     lanes : tuple of Spec
-        Two to six, equal except for sampler, its settings, warm-up and kernel. The budget decides when a run ends, so
-        their ``draws`` are None.
+        Two to six specs that differ only in sampler, settings, warm-up and kernel. Their ``draws`` are None, because
+        the budget determines the end of a run.
     budget : int
-        Per-example gradients for each sampler, over all its chains, including tuning and warm-up.
+        Number of per-example gradients for each sampler, summed over its chains, including tuning and warm-up.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class RaceSpec:
 
     @classmethod
     def described(cls) -> list[dict[str, Any]]:
-        """Return the settings of the race itself as plain JSON, in the form of the catalogue."""
+        """Return the settings of the race as JSON, in the format of the catalogue."""
         return settings.describe(RaceSettings)
 
     @property
@@ -90,7 +90,7 @@ class RaceSpec:
 
     @classmethod
     def from_json(cls, value: dict[str, Any] | str, attachment: bytes | None = None) -> Self:
-        """Make a race from a JSON object or text, checked, with every default filled in.
+        """Create a validated race with all defaults from a JSON object or string.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class RaceSpec:
         Raises
         ------
         BnnvizError
-            If a name is unknown or a value does not fit; ``field`` names the setting.
+            If a name is unknown or a value is invalid; ``field`` is the name of the setting.
         """
         given = read_json(value, "A race", _FIELDS)
         if not isinstance(given.get("lanes"), list):
@@ -112,18 +112,18 @@ class RaceSpec:
         return cls(lanes, given.get("budget", DEFAULT_BUDGET)).checked()
 
     def checked(self, own_target: bool = False) -> Self:
-        """Return the same race with names and values checked and every default filled in.
+        """Return a validated copy with all defaults.
 
         Parameters
         ----------
         own_target : bool, default False
-            Whether the target is a caller's object, as in `Spec.checked`.
+            Whether the target is a custom object, as in `Spec.checked`.
 
         Raises
         ------
         BnnvizError
-            If the number of samplers, their differences or a value is invalid. ``field`` is the setting's name, for a
-            sampler's settings preceded by its number from 0 and a dot.
+            If the number of samplers, their differences or a value is invalid. ``field`` is the name of the setting,
+            prefixed by the index of the sampler and a dot.
         """
         if not FEWEST <= len(self.lanes) <= MOST:
             raise BnnvizError(f"A race has {FEWEST} to {MOST} samplers, not {len(self.lanes)}.", "lanes")
@@ -140,7 +140,7 @@ class RaceSpec:
         return type(self)(lanes, budget)
 
     def names(self) -> list[str]:
-        """Return a label for each sampler: its title, and the settings that distinguish it from others of its kind."""
+        """Return a label for each sampler: its title and the settings in which it differs from the others."""
         titles = [catalogue.find("samplers", lane.sampler)["title"] for lane in self.lanes]
         differences = [self._differences(number) for number in range(len(self.lanes))]
         names = [
@@ -159,25 +159,25 @@ class RaceSpec:
         return ", ".join(f"{name} {_short(lane.settings[name])}" for name in differing)
 
     def differing(self, number: int) -> dict[str, Any]:
-        """Return the sampler's settings that differ from the defaults."""
+        """Return the settings of the sampler that differ from the defaults."""
         lane = self.lanes[number]
         return url.differing(catalogue.find("samplers", lane.sampler)["settings"], lane.settings)
 
     def replace(self, **shared: Any) -> Self:
-        """Return a race with ``budget`` or shared fields changed (not checked)."""
+        """Return a copy with a different ``budget`` or different shared fields, without validation."""
         budget = shared.pop("budget", self.budget)
         return type(self)(tuple(lane.replace(**shared) for lane in self.lanes), budget)
 
     # --- links, scripts and commands
 
     def shareable(self) -> str:
-        """Return the reason why it cannot be shared as a link or a script; empty if it can."""
+        """Return the reason why the race cannot be shared as a link or script; empty if it can."""
         return self.lanes[0].shareable()
 
     def to_query(self) -> dict[str, str]:
-        """Return a checked race as a link's parameters: target, samplers, budget, and values other than the defaults.
+        """Return the URL parameters of a validated race: target, samplers, budget and changed values.
 
-        A sampler's parameters are preceded by its number from 1: ``2.step_size``.
+        Parameters of a sampler have its number as a prefix, starting from 1: ``2.step_size``.
         """
         query = {"target": self.lanes[0].target, "lanes": _SEPARATOR.join(lane.sampler for lane in self.lanes)}
         for number, lane in enumerate(self.lanes, 1):
@@ -189,7 +189,7 @@ class RaceSpec:
         return query | {"budget": str(self.budget)}
 
     def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
-        """Read a link; any content gives a valid race: see `bnnviz.specs.run.Spec.read_query`."""
+        """Create a race from URL parameters; see `bnnviz.specs.run.Spec.read_query`."""
         link, opening = url.Link(query), self.checked()
         names = _read_lanes(link, opening)
         budget = {"title": "The race", "settings": self.described()}
@@ -200,7 +200,7 @@ class RaceSpec:
         return type(self)(tuple(lanes), **values).checked(), link.sentences
 
     def as_python(self) -> str:
-        """Return a complete script that repeats the race."""
+        """Return a Python script that reproduces the race."""
         first = self.lanes[0]
         lanes = [
             (lane.sampler, own) if (own := self.differing(i)) else lane.sampler for i, lane in enumerate(self.lanes)
@@ -216,7 +216,7 @@ class RaceSpec:
         )
 
     def as_command(self) -> str:
-        """Return a shell command that repeats the race."""
+        """Return a shell command that reproduces the race."""
         first, words = self.lanes[0], ["race"]
         for number, lane in enumerate(self.lanes):
             own = ",".join(f"{name}={url.write_value(value)}" for name, value in self.differing(number).items())

@@ -58,28 +58,28 @@ def read_json(value: Any, owner: str, keys: tuple[str, ...] | None = None, versi
 
 @dataclass(frozen=True)
 class Spec:
-    """A run's specification.
+    """Specification of a run.
 
     Parameters
     ----------
     target, sampler : str
         Registered names.
     target_settings, settings : dict
-        Settings of the target and of the sampler by name; the others keep their defaults.
+        Settings of the target and of the sampler that differ from the defaults, by name.
     chains : int
         Number of chains.
     draws : int or None
-        Draws kept per chain; None is a live run without an end.
+        Number of draws per chain; None for an unlimited run.
     warmup : int
-        Draws discarded per chain at the start; for HMC and NUTS the number of warm-up moves.
+        Number of initial draws per chain to discard; for HMC and NUTS the number of warm-up iterations.
     seed : int
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64"}
     kernel : {"eager", "compiled"}
-        How steps are computed: operation by operation, or as machine code for the whole step.
+        Whether to execute a step operation by operation or to compile the whole step.
     file : dict or None
-        Description of a user's file: name, sha256, rows, inputs, target and task. `checked` fills it in from the
+        Description of an uploaded file: name, sha256, rows, inputs, target and task. `checked` sets it from the
         attachment.
     start : dict or None
         Initial positions instead of the default ones: ``recording``, its name or folder (None for a run that was not
@@ -87,7 +87,7 @@ class Spec:
         ``sha256``, the first 12 digits of the checksum of its source, or None for the current content
         (`bnnviz.engine.recording.warm_start`).
     attachment : bytes or None
-        The rows of that file, a packed `bnnviz.data.UserTable`. They are not part of the JSON, so the file must be
+        Rows of the uploaded file, a packed `bnnviz.data.UserTable`. They are not part of the JSON, so the file must be
         opened again after loading a link.
     start_points : bytes or None
         The points of ``start``, packed (`bnnviz.engine.run.start_points`); not part of the JSON. A started run stores
@@ -135,7 +135,7 @@ class Spec:
         start_points: bytes | None = None,
         own_target: bool = False,
     ) -> Spec:
-        """Make a spec from a JSON object or text, checked, with every default filled in.
+        """Create a validated spec with all defaults from a JSON object or string.
 
         Parameters
         ----------
@@ -143,29 +143,29 @@ class Spec:
         attachment, start_points : bytes or None, default None
             The rows of the user's file and the points of a start, which the JSON does not contain.
         own_target : bool, default False
-            Whether the target is an object of the caller's.
+            Whether the target is a custom object.
 
         Raises
         ------
         BnnvizError
-            If a name is unknown or a value does not fit; ``field`` names the setting.
+            If a name is unknown or a value is invalid; ``field`` is the name of the setting.
         """
         names = tuple(f.name for f in dataclasses.fields(cls) if f.name not in BYTES)
         given = read_json(value, "A spec", names)
         return cls(**given, attachment=attachment, start_points=start_points).checked(own_target)
 
     def checked(self, own_target: bool = False) -> Spec:
-        """Return the same spec with names and values checked and every default filled in.
+        """Return a validated copy with all defaults.
 
         Parameters
         ----------
         own_target : bool, default False
-            Whether the target is a caller's object, whose name and settings are not looked up.
+            Whether the target is a custom object, whose name and settings are not validated.
 
         Raises
         ------
         BnnvizError
-            If a name is unknown or a value does not fit.
+            If a name is unknown or a value is invalid.
         """
         run = settings.fill(catalogue.load()["run"], self._run_settings, "The run")
         for place, noun in _OWNERS.items():
@@ -175,7 +175,7 @@ class Spec:
         return checked.replace(file=None if own_target else checked._file_facts())
 
     def replace(self, **changes: Any) -> Self:
-        """Return a spec with some fields changed (not checked)."""
+        """Return a copy with changed fields, without validation."""
         return dataclasses.replace(self, **changes)
 
     @property
@@ -228,13 +228,13 @@ class Spec:
         return {setting["name"]: getattr(self, setting["name"]) for setting in catalogue.load()["run"]}
 
     def changed(self) -> dict[str, Any]:
-        """Return the run's settings that differ from the defaults."""
+        """Return the settings of the run that differ from the defaults."""
         return url.differing(catalogue.load()["run"], self._run_settings)
 
     # --- links, scripts and commands
 
     def shareable(self) -> str:
-        """Return the reason why it cannot be shared as a link or a script; empty if it can."""
+        """Return the reason why the spec cannot be shared as a link or script; empty if it can."""
         if self._needs_attachment:
             return (
                 "This run uses your own data, which a link cannot contain; share the file and open it on another page."
@@ -252,12 +252,12 @@ class Spec:
         return ""
 
     def to_query(self) -> dict[str, str]:
-        """Return a checked spec as a link's parameters: target, sampler, and values other than the defaults.
+        """Return the URL parameters of a validated spec: target, sampler and changed values.
 
         Returns
         -------
         dict of str
-            Texts by name, not yet quoted; `bnnviz.specs.url.query_text` joins them.
+            Unquoted values by name; `bnnviz.specs.url.query_text` joins them.
         """
         query = {"target": self.target, "sampler": self.sampler}
         for place, item in self._items().items():
@@ -265,20 +265,20 @@ class Spec:
         return query | url.write_query(_live_run(), self._run_settings) | self._start_words()
 
     def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
-        """Read a link; any content gives a valid spec.
+        """Create a valid spec from URL parameters.
 
         Parameters
         ----------
         query : str or mapping
-            The part after the question mark; or texts, bytes or lists of them by name.
+            Query string, or a mapping of names to strings, bytes or lists of these.
 
         Returns
         -------
         spec : Spec
-            Checked and within the limits of links: this spec with the link's changes, or the defaults with them if the
-            link names a target.
+            The validated spec within the limits of links. The parameters modify this spec, or the defaults if they
+            contain a target.
         sentences : list of str
-            One message for each value that was clamped or left out.
+            One message for each clamped or ignored value.
         """
         link, opening = url.Link(query), self.checked()
         spec = _read_names(link, opening)
@@ -296,7 +296,7 @@ class Spec:
         return _within_limits(_with_rows(spec.replace(**changes), link).checked(), link), link.sentences
 
     def as_python(self) -> str:
-        """Return a complete script that repeats the run from its start; a live one for `url.BATCH_DRAWS` draws."""
+        """Return a Python script that reproduces the run; an unlimited run has `url.BATCH_DRAWS` draws."""
         values = {place: url.script_values(item, getattr(self, place)) for place, item in self._items().items()}
         return url.python_call(
             "run = bnnviz.sample",
@@ -306,7 +306,7 @@ class Spec:
         )
 
     def as_command(self) -> str:
-        """Return a shell command that repeats the run from its start, as in `as_python`."""
+        """Return a shell command that reproduces the run, as in `as_python`."""
         assigned = {
             f"{_OWNERS[place]}.{name}": value
             for place, item in self._items().items()

@@ -50,31 +50,30 @@ class RejectedPoints:
 
 
 class Target(param.Parameterized):
-    """A density proportional to exp(-U(x)); subclasses define `potential` and `dim`.
+    """Base class of densities proportional to exp(-U(x)). Subclasses define `potential` and `dim`.
 
     Attributes
     ----------
     dim : int
         Dimension of a state.
     examples : int
-        Data rows per gradient: its cost in per-example evaluations.
+        Number of data rows per gradient, which is its cost in per-example evaluations.
     prior_precision : float or None
-        Precision of an isotropic normal prior in U; None if U has no separate prior.
+        Precision of an isotropic normal prior that is part of U; None if there is no such prior.
     units : list of layers
         Layers whose hidden units can be permuted without changing the density (`bnnviz.diagnostics.canonical`).
     not_compiled : str
-        Why compiling a sampler's step on it is not worthwhile, as a clause; empty if it is.
+        Reason why samplers are not compiled for this target; empty if they are.
     mode_overfits : bool
-        Whether it has unknown scales of noise or prior, so that U is smallest for small scales and a close fit, far
-        from typical draws.
+        Whether scales of noise or prior are learned, so that the mode overfits and is far from typical draws.
     located : bool
-        Whether random points are near its mass; false for custom functions.
+        Whether random initial points are near the typical set; false for custom functions.
     jumps : bool
-        Whether U is known to have jumps, which gradients do not show.
+        Whether U is known to be discontinuous.
     descent_rows : int or None
-        Data rows per step of a descent to a mode, drawn at random; None for all.
+        Number of random data rows per step of the optimisation; None for all rows.
     descent_rate : float
-        Initial learning rate of such a descent.
+        Initial learning rate of the optimisation.
     rejected : RejectedPoints
         Points at which `potential` raised a domain error.
 
@@ -115,13 +114,13 @@ class Target(param.Parameterized):
         self.rejected = RejectedPoints()
 
     def clone(self) -> Target:
-        """Return a copy for one run, whose tensors move independently."""
+        """Return a copy for one run."""
         made = copy.copy(self)
         made.rejected = RejectedPoints()
         return made
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Target:
-        """Move the target's own tensors to a device and precision; return the target."""
+        """Move the tensors of the target to a device and precision and return the target."""
         self.device, self.dtype = torch.device(device), dtype
         for name, value in vars(self).items():
             if isinstance(value, Tensor):
@@ -130,12 +129,12 @@ class Target(param.Parameterized):
         return self
 
     def use_native(self, waits: bool) -> None:
-        """Compute derivatives in C++ from now on, if available; by default they are not.
+        """Compute derivatives in C++ if available.
 
         Parameters
         ----------
         waits : bool
-            Whether to wait for the compiler, a few seconds once per machine.
+            Whether to wait for the compiler, which takes a few seconds on first use.
         """
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:
@@ -143,7 +142,7 @@ class Target(param.Parameterized):
         return None
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Change settings that may change during a run (``live``)."""
+        """Change ``live`` settings during a run."""
         raise NotImplementedError
 
     def potential(self, x: Tensor) -> Tensor:
@@ -161,7 +160,7 @@ class Target(param.Parameterized):
 
     @property
     def data_rows(self) -> int | None:
-        """Number of data rows that U sums over, so that batches can replace them; None if it is not a sum over rows."""
+        """Number of data rows in the sum U; None if U is not a sum over rows."""
         return None
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -182,14 +181,14 @@ class Target(param.Parameterized):
         return None
 
     def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return part of the diagonal of the Hessian of U at one point (dim,), without the prior's contribution.
+        """Return part of the diagonal of the Hessian of U at one point (dim,), without the prior.
 
         Networks return the Gauss-Newton diagonal, which is nonnegative.
         """
         return self.hessian_diagonal(x)[part]
 
     def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return a block of the Hessian of U at one point (dim,), without the prior's contribution.
+        """Return a block of the Hessian of U at one point (dim,), without the prior.
 
         Networks return the Gauss-Newton matrix, which is positive semidefinite.
         """
@@ -203,10 +202,11 @@ class Target(param.Parameterized):
         return None
 
     def hessian_diagonal(self, x: Tensor) -> Tensor:
-        r"""Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's contribution.
+        r"""Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior.
 
-        It is exact up to 1,000 dimensions. Above, it is Hutchinson's estimate :math:`E[z \odot H z]` from 100 vectors
-        of random signs z (Bekas, Kokiopoulou and Saad 2007, https://doi.org/10.1016/j.apnum.2007.01.003).
+        The result is exact for up to 1,000 dimensions. Otherwise it is Hutchinson's estimate :math:`E[z \odot H z]`
+        from 100 vectors of random signs z (Bekas, Kokiopoulou and Saad 2007,
+        https://doi.org/10.1016/j.apnum.2007.01.003).
         """
         if self.dim <= _EXACT_DIAGONAL:
             basis = torch.eye(self.dim, dtype=x.dtype, device=x.device)
@@ -220,12 +220,12 @@ class Target(param.Parameterized):
         return total / _PROBES - (self.prior_precision or 0.0)
 
     def hessian_row_sums(self, x: Tensor) -> Tensor:
-        """Return the row sums (dim,) of the Hessian at one point (dim,), without the prior's contribution."""
+        """Return the row sums (dim,) of the Hessian at one point (dim,), without the prior."""
         ones = torch.ones_like(x)[None]
         return self.gradient_and_product(x[None], ones)[2][0] - (self.prior_precision or 0.0)
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
-        """Return random initial positions (chains, dim), overdispersed if the spread of the density is known."""
+        """Return random initial positions (chains, dim), overdispersed if the scale of the density is known."""
         noise = torch.randn(chains, self.dim, generator=rng, device=rng.device, dtype=self.dtype)
         if self.mean() is None:
             return noise
@@ -269,7 +269,7 @@ class Target(param.Parameterized):
         return {}
 
     def describe_value(self) -> str:
-        """Return a title with the target's settings, for headers."""
+        """Return a title that includes the settings of the target."""
         return self.title or type(self).__name__
 
     def __repr__(self) -> str:
@@ -361,7 +361,7 @@ def _shortened(text: str) -> str:
 
 
 class Callable(Target):
-    """A density given by a function U of (chains, dim) in torch, which may raise an error outside its domain.
+    """Density defined by a function U of states (chains, dim) in torch.
 
     Examples
     --------
@@ -383,7 +383,7 @@ class Callable(Target):
         self._tape: Tape | None = None
 
     def use_native(self, waits: bool) -> None:
-        """Compute U and its gradient in C++ from now on where U takes many operations that can be recorded."""
+        """Compute U and its gradient in C++ if U consists of many operations that can be traced."""
         self._tape = None
         if self.device.type == "cpu" and self._is_long():
             gradient = partial(differentiate, self.potential)
@@ -409,14 +409,14 @@ class Callable(Target):
         return super().gradient(x)
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return the function's value, checked for its shape; infinite where it raises a domain error."""
+        """Return the value of the function after checking its shape; infinite if it raises a domain error."""
         return evaluated(self._value, x, self.rejected)
 
     def _value(self, x: Tensor) -> Tensor:
         return self.checked(self.called(x, x), x)
 
     def called(self, x: Tensor, given: Any) -> Any:
-        """Return the function's value of its argument, at coordinates x (chains, dim).
+        """Return the value of the function for an argument at coordinates x (chains, dim).
 
         Raises
         ------
@@ -466,12 +466,12 @@ class Callable(Target):
         ) from error
 
     def checked(self, value: Any, x: Tensor) -> Tensor:
-        """Return the function's values at x (chains, dim) if they are real and of shape (chains,).
+        """Validate values of the function at x (chains, dim): they must be real and of shape (chains,).
 
         Raises
         ------
         BnnvizError
-            If they are not.
+            If they are invalid.
         """
         if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__

@@ -34,36 +34,35 @@ DataSets = datasets.DataSet | datasets.ImageSet
 
 
 class BNN(NetworkCurvature):
-    """Posterior of the weights of a network given data.
+    """Posterior distribution of the weights of a neural network.
 
     Parameters
     ----------
     module : torch.nn.Module
-        Any module that maps inputs (rows, inputs) to outputs (rows, outputs), independently for each row. It is copied
-        and set to evaluation mode; its parameters become views of one flat vector. Parameters with
-        ``requires_grad=False`` are frozen: they keep their values.
+        Any module that maps inputs (rows, inputs) to outputs (rows, outputs), independently for each row. The module is
+        copied and set to evaluation mode. Parameters with ``requires_grad=False`` are not sampled.
     data : tuple of arrays, str, bnnviz.data.DataSet or bnnviz.data.UserTable
         Inputs (rows, ...) and observations (rows,), or (rows, columns) for several outputs: real numbers, counts, 0 or
-        1, or class numbers. They are used unchanged. Integer inputs stay integers if the module requires them, as an
-        embedding does. Alternatively a data set of `bnnviz.data`, its name, or a table from `bnnviz.data.read_table`;
-        these are standardised.
+        1, or class numbers. Arrays are not standardised. Integer inputs are not converted if the module requires
+        integers. Alternatively a data set of `bnnviz.data`, its name, or a table from `bnnviz.data.read_table`, which
+        are standardised.
     likelihood : str, bnnviz.targets.Likelihood or callable
         ``gaussian`` (with a separate noise for each column), ``student_t``, ``log_normal``, ``heteroscedastic``
-        (outputs are mean and log sd), ``poisson`` and ``negative_binomial`` (the output is the log mean),
-        ``bernoulli`` (a logit), ``categorical`` (one logit per class) or ``ordinal`` (one output, K - 1 cut points);
-        an object of `bnnviz.targets.likelihoods` with its settings; or a function of outputs (rows, outputs) and
-        observations that returns one log density per row, in torch. The default is ``gaussian``, except for classes
-        and two-valued observations, which need a choice.
+        (outputs are mean and log sd), ``poisson`` and ``negative_binomial`` (the output is the log mean), ``bernoulli``
+        (a logit), ``categorical`` (one logit per class) or ``ordinal`` (one output, K - 1 cut points); an object of
+        `bnnviz.targets.likelihoods` with its settings; or a function of outputs (rows, outputs) and observations that
+        returns one log density per row, in torch. The default for numbers is ``gaussian``; classes and binary
+        observations have no default.
     prior_sd : float
-        Standard deviation of the normal prior of every weight.
+        Standard deviation of the normal prior of the weights.
     noise_sd : float or sequence of float
-        Standard deviation of the observation noise, or the scale of ``student_t`` and ``log_normal``; one for
-        each column of the observations, or one for all. The default is the standard deviation of the observations for
-        learned noise, else 1.
+        Standard deviation of the observation noise, or the scale of ``student_t`` and ``log_normal``; one value per
+        column or one for all columns. The default is the standard deviation of the observations if the noise is
+        learned, and 1 otherwise.
     noise : {"fixed", "learned"}, optional
-        The default is learned for ``gaussian``, ``student_t`` and ``log_normal``, unless ``noise_sd`` is
-        given. With ``learned`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
-        with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Several columns have one each.
+        The default is learned for ``gaussian``, ``student_t`` and ``log_normal``, unless ``noise_sd`` is given. With
+        ``learned``, the last coordinate determines the noise by ``log sd = log noise_sd + theta[-1] / prior_sd``, so
+        that log sd ~ N(log noise_sd, 1). Each column of the observations has a separate noise.
     prior : {"equal", "fan_in", "learned"} or mapping of str to float, distribution or callable
         ``equal`` uses ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root
         of the number of inputs of its unit; biases keep ``prior_sd``. With ``learned`` each weight matrix also has an
@@ -71,19 +70,19 @@ class BNN(NetworkCurvature):
         and the weights of logits have three times the sd. Matrices of fewer than ten weights have no scale. The
         coordinates of the scales follow the weights. States are then multiples of the weights
         (`bnnviz.targets.weight_scales`), which ``state_dict`` returns. A mapping gives priors by the name of a
-        parameter (``"0.weight"``), of a layer (``"0"``) or a pattern (``"*.bias"``); the last match counts, and other
-        weights keep ``prior_sd``. A prior is a standard deviation; a ``Normal``, ``Laplace``, ``StudentT`` or
+        parameter (``"0.weight"``), of a layer (``"0"``) or a pattern (``"*.bias"``); the last match is used, and other
+        weights have ``prior_sd``. A prior is a standard deviation; a ``Normal``, ``Laplace``, ``StudentT`` or
         ``Cauchy`` of ``torch.distributions``; a ``HalfCauchy``, the distribution of each weight's own scale
         (horseshoe); a continuous distribution of ``scipy.stats``; or a function that makes weights ``(..., *shape)`` of
         standard normal numbers of the same shape.
     sample : str or sequence of str, optional
-        Names of the unknown parameters, or of parts of the module, such as ``["head"]``; ``last`` is the last part
-        with parameters. All others keep their values. The default is all parameters with ``requires_grad``.
+        Names of the parameters or submodules to sample, such as ``["head"]``; ``last`` is the last submodule with
+        parameters. Other parameters are fixed. The default is all parameters with ``requires_grad``.
 
     Raises
     ------
     BnnvizError
-        If the data do not fit the module or the likelihood, or the module cannot be sampled.
+        If the data are incompatible with the module or the likelihood, or the module is not supported.
 
     Examples
     --------
@@ -153,21 +152,20 @@ class BNN(NetworkCurvature):
         self.examples = len(self.x)
 
     def replace_rows(self, x: Any, y: Any) -> None:
-        """Replace the training rows, between two steps of a sampler.
+        """Replace the training rows between two steps of a sampler.
 
-        Prior, likelihood and scale are kept, so that the weights keep their meaning and chains can continue from their
-        positions.
+        Prior, likelihood and scale do not change, so chains can continue from their positions.
 
         Parameters
         ----------
         x, y : array_like
-            Inputs (rows, ...) and observations (rows,), in original units. With a data set of `bnnviz.data` there may
-            be no rows: the posterior is then the prior.
+            Inputs (rows, ...) and observations (rows,), in original units. For a data set of `bnnviz.data` the arrays
+            may be empty; the posterior is then the prior.
 
         Raises
         ------
         BnnvizError
-            If they do not fit the module or the likelihood; the target is then unchanged.
+            If the rows are incompatible with the module or the likelihood. The target is not modified.
         """
         data = (x, y) if self.data_set is None else self.data_set.with_training(x, y)
         new_x, columns = self._check_rows(*((x, y) if self.data_set is None else self._rows_of(data, "train")))
@@ -383,7 +381,7 @@ class BNN(NetworkCurvature):
             self._is_loss = self.likelihood.is_loss(own, y)
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
-        """Return initial positions (chains, dim): normal, scaled by each layer's fan-in to avoid saturation."""
+        """Return normally distributed initial positions (chains, dim), scaled by the fan-in of each layer."""
         parts = []
         shapes = [*self.shapes.values(), *([torch.Size([1])] * (len(self.scale_names) + self.likelihood_dim))]
         if self._scale is not None:
@@ -440,7 +438,7 @@ class BNN(NetworkCurvature):
             yield Message("one_by_one", what="module's forward")
 
     def held_out(self) -> tuple[Tensor, Tensor]:
-        """Return inputs (rows, ...) and observations (rows,) of the test rows in the target's form (see `seen`).
+        """Return preprocessed inputs (rows, ...) and observations (rows,) of the test rows (see `seen`).
 
         Without a data set of `bnnviz.data`, return the training rows.
         """

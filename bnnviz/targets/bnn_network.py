@@ -61,12 +61,12 @@ _REGRESSIONS = [name for name in _TABLES if datasets.describe(name)["task"] != "
 
 @REGISTRY.add
 class Network(BNN):
-    """Posterior of a multilayer perceptron on a data set: regression, or classes with one logit or softmax.
+    """Posterior of a multilayer perceptron on a data set, for regression or classification.
 
     Parameters
     ----------
     attachment : bytes or None
-        The packed table of an attached data set (`bnnviz.data.UserTable`).
+        Packed table of an uploaded file (`bnnviz.data.UserTable`).
     values
         Settings by name.
 
@@ -194,28 +194,28 @@ class Network(BNN):
         return torch.as_tensor(theta)
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
-        """Return initial positions (chains, dim): random, or all at the published weights."""
+        """Return random initial positions (chains, dim), or the published weights."""
         x = super().initial(chains, rng)
         if self._published is not None:
             x[:, : len(self._published)] = self._published.to(x) / (1.0 if self._scale is None else self._scale.to(x))
         return x
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Change the points, the only live setting."""
+        """Change the points."""
         self.with_points(settings["points"])
 
     def with_points(self, points: list[list[float]] | None) -> None:
-        """Replace the training rows by points, between two steps; a live run calls this after an edit.
+        """Replace the training rows by points between two steps of a live run.
 
         Parameters
         ----------
         points : list of rows or None
-            As in the setting `points`; None restores the data set's rows.
+            As in the setting `points`. None restores the rows of the data set.
 
         Raises
         ------
         BnnvizError
-            If they do not fit the data set; the target is then unchanged.
+            If the points are incompatible with the data set. The target is not modified.
         """
         setting = next(s for s in settings.describe(type(self)) if s["name"] == "points")
         points = settings.check(setting, points, self.title)

@@ -21,7 +21,7 @@ _MANY = {"size": {"least": 2}}
 
 @REGISTRY.add
 class Gaussian(Target):
-    r"""Normal density of any mean and covariance; by default correlated neighbours in two dimensions.
+    r"""Multivariate normal density, by default with autoregressive correlations in two dimensions.
 
     .. math:: U(x) = \tfrac12 (x - m)^\top \Sigma^{-1} (x - m), \qquad \Sigma_{ij} = s_i s_j \rho^{|i - j|}
 
@@ -131,11 +131,11 @@ def _check_moments(mean: np.ndarray, cov: np.ndarray) -> None:
 
 @REGISTRY.add
 class Banana(Target):
-    r"""A bent Gaussian in two dimensions: x1 ~ N(0, 1), x2 | x1 ~ N(bend (x1^2 - 1), width^2).
+    r"""Banana-shaped density in two dimensions: x1 ~ N(0, 1), x2 | x1 ~ N(bend (x1^2 - 1), width^2).
 
     .. math:: U(x) = \frac{x_1^2}{2} + \frac{(x_2 - b (x_1^2 - 1))^2}{2 w^2}
 
-    The shape is that of Haario, Saksman and Tamminen 1999, https://doi.org/10.1007/s001800050022.
+    The density was proposed by Haario, Saksman and Tamminen 1999, https://doi.org/10.1007/s001800050022.
 
     Examples
     --------
@@ -187,14 +187,14 @@ class Banana(Target):
         return np.stack([first, self.bend * (first**2 - 1) + self.width * rng.standard_normal(count)], axis=1)
 
     def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return a window that contains all but a few of a thousand draws."""
+        """Return a plotting window that contains nearly all draws."""
         top = self.bend * (3.0**2 - 1) + 2 * self.width
         return (-3.6, 3.6), (-self.bend - 4 * self.width, top)
 
 
 @REGISTRY.add
 class DoubleWell(Target):
-    r"""Two wells in one dimension, U = -2 t^2 + c t^4, in the two versions of the functional-BNN paper.
+    r"""Double-well potential U = -2 t^2 + c t^4 in one dimension, with the two values of c in the functional-BNN paper.
 
     .. math:: U'(t) = 4 t (c t^2 - 1), \qquad \text{modes at } t = \pm c^{-1/2}, \text{ barrier } 1 / c
 
@@ -268,7 +268,7 @@ def _well_variance(quartic: float) -> float:
 
 @REGISTRY.add
 class GaussianMixture(Target):
-    r"""Equal isotropic Gaussians evenly spaced on a circle; two of them are two wells in the plane.
+    r"""Mixture of isotropic Gaussians with equal weights and means that are evenly spaced on a circle.
 
     .. math::
         U(x) = -\log \sum_{k=1}^K e^{-|x - c_k|^2 / (2 w^2)}, \qquad
@@ -302,11 +302,11 @@ class GaussianMixture(Target):
         return -0.5 / self.width**2 * (x[:, None] - self.centres).square().sum(-1)
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return minus the log of the sum of the components' densities."""
+        """Return the negative log of the sum of component densities."""
         return -torch.logsumexp(self._closeness(x), dim=1)
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return U and (x - mean of the centres by their share in x) / width^2."""
+        """Return U and (x - weighted mean of the centres) / width^2."""
         closeness = self._closeness(x)
         share = torch.softmax(closeness, dim=1)
         return -torch.logsumexp(closeness, dim=1), (x - share @ self.centres) / self.width**2
@@ -322,7 +322,7 @@ class GaussianMixture(Target):
         return self._centres.mean(axis=0)
 
     def cov(self) -> np.ndarray:
-        """Return width^2 on the diagonal plus the centres' covariance."""
+        """Return the covariance of the centres plus width^2 on the diagonal."""
         return self.width**2 * np.eye(2) + np.cov(self._centres.T, bias=True)
 
     def exact_draws(self, count: int, seed: int = 0) -> np.ndarray:
@@ -339,7 +339,7 @@ class GaussianMixture(Target):
 
 @REGISTRY.add
 class Funnel(Target):
-    r"""Neal's funnel: v ~ N(0, spread^2), and each further coordinate is N(0, e^v), narrow for small v.
+    r"""Neal's funnel: v ~ N(0, spread^2), and the other coordinates are N(0, e^v).
 
     .. math:: U(v, x) = \frac{v^2}{2 s^2} + \frac{e^{-v} |x|^2 + (d - 1) v}{2}
 
@@ -385,7 +385,7 @@ class Funnel(Target):
         return *self.gradient(x), curvature
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
-        """Return independent draws (chains, dim): an overdispersed start would be far outside the neck."""
+        """Return independent draws (chains, dim)."""
         noise = torch.randn(chains, self.dim, generator=rng, device=rng.device, dtype=self.dtype)
         v = self.spread * noise[:, :1]
         return torch.cat([v, torch.exp(0.5 * v) * noise[:, 1:]], dim=1)

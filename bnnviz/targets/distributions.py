@@ -55,18 +55,18 @@ class _OfDistribution(Parameter):
 
 
 class DistributionDensity(ParameterDensity):
-    """The density of a distribution of ``torch.distributions``; its variable is named x.
+    """Density of a distribution from ``torch.distributions``. Its variable is named x.
 
     Parameters
     ----------
     distribution : torch.distributions.Distribution
-        Continuous, of one or several variables; mixtures and transformed distributions are included, with any support
-        that ``biject_to`` supports. The elements of a batch are sampled jointly as independent variables.
+        Continuous distribution, including mixtures and transformed distributions. Its support must be supported by
+        ``biject_to``. The elements of a batch are independent variables.
 
     Raises
     ------
     BnnvizError
-        If it is discrete, or torch has no bijection to its support.
+        If the distribution is discrete, or torch provides no bijection to its support.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class DistributionDensity(ParameterDensity):
         return -(found.flatten(1).sum(1) if found.ndim > 1 else found)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
-        """Move the distribution to a device and precision; return the target."""
+        """Move the distribution to a device and precision and return the target."""
         super().to(device, dtype)
         self._own = _moved(self._given, lambda held: held.to(device, dtype if held.is_floating_point() else held.dtype))
         self.function = self._minus_log
@@ -138,7 +138,7 @@ class DistributionDensity(ParameterDensity):
         return made
 
     def describe_value(self) -> str:
-        """Return the distribution's class and shape."""
+        """Return the class and shape of the distribution."""
         shape = (*self._given.batch_shape, *self._given.event_shape)
         return f"{type(self._given).__name__}{list(shape) if shape else ''}"
 

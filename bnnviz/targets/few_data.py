@@ -20,11 +20,11 @@ _POINTS = 25  # of the quadrature per axis
 
 @REGISTRY.add
 class LogisticRegression(RowTarget):
-    r"""Logistic regression with a normal prior on a small synthetic data set: an intercept and two slopes.
+    r"""Logistic regression with an intercept and two slopes on a small synthetic data set.
 
     .. math:: U(w) = \sum_i \left[ \log(1 + e^{x_i^\top w}) - y_i x_i^\top w \right] + \frac{|w|^2}{2 \sigma^2}
 
-    Its moments are computed by quadrature around the Laplace approximation.
+    The moments are computed by quadrature around the Laplace approximation.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class LogisticRegression(RowTarget):
         return self._moments[1]
 
     def names(self) -> list[str]:
-        """Return the coefficients' names."""
+        """Return the names of the coefficients."""
         return ["intercept", "slope 1", "slope 2"]
 
 
@@ -140,12 +140,12 @@ def _logits(rows: Rows, theta: Tensor) -> Tensor:
 
 @REGISTRY.add
 class TwoData(RowTarget):
-    r"""The mean of a normal with variance 1, given two data at +-c and a flat prior: N(0, 1/2) for every c.
+    r"""Posterior of the mean of a normal distribution with variance 1 for the two observations +-c: N(0, 1/2).
 
     .. math:: U(\theta) = \tfrac12 (\theta - c)^2 + \tfrac12 (\theta + c)^2 = \theta^2 + c^2
 
-    It is the smallest target with batches: each datum alone pulls to its side. If a sampler holds a batch between
-    events, the variance exceeds 1/2, increasingly with c.
+    This is a minimal target for mini-batches. If a sampler keeps a batch between events, its variance exceeds 1/2, and
+    the bias increases with c.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class TwoData(RowTarget):
         self.examples = 2
 
     def all_rows(self) -> Rows:
-        """Return the two data, without inputs."""
+        """Return the two observations."""
         return Rows(self.data, self.data)
 
     def linear_losses(self) -> LinearLosses:
@@ -183,7 +183,7 @@ class TwoData(RowTarget):
         return self.potential_on(theta, rows), rows.weight * (theta - rows.y).sum(-1, keepdim=True)
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and v^2 for each datum."""
+        """Return U, its gradient and v^2 for each observation."""
         curvature = rows.weight * rows.y.shape[-1] * v.square()[:, 0]
         return *self.gradient_on(theta, rows), curvature
 
@@ -204,5 +204,5 @@ class TwoData(RowTarget):
         return math.sqrt(0.5) * np.random.default_rng(seed).standard_normal((count, 1))
 
     def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return a window that also fits draws of twice the width."""
+        """Return a plotting window for draws with up to twice the standard deviation."""
         return (-4.0, 4.0), (-4.0, 4.0)

@@ -20,11 +20,10 @@ _LEVELS = 255  # of a byte
 
 @REGISTRY.add
 class ImageNetwork(BNN):
-    """Posterior of a network on images of a few classes: convolutions, or a multilayer perceptron.
+    """Posterior of a convolutional network or multilayer perceptron for image classification.
 
-    Images are stored once, as bytes; each batch is standardised per channel when the network reads it. All rows are
-    processed in pieces of bounded memory. No network has batch normalisation: the output of a row would depend on the
-    rest of its batch, so that rows would have no likelihood, and the posterior would depend on the batch size.
+    Images are stored as bytes, and each batch is standardised per channel. Large batches are processed in chunks. The
+    networks have no batch normalisation, because the likelihood must factorise over rows.
 
     Parameters
     ----------
@@ -107,7 +106,7 @@ class ImageNetwork(BNN):
         return x
 
     def seen(self, x: Tensor) -> Tensor:
-        """Return bytes as standardised numbers; other numbers are returned unchanged."""
+        """Return standardised images for bytes, and other numbers unchanged."""
         x = x.flatten(-3) if self._flat and x.shape[-3:] == self.data_set.shape else x
         return x if x.is_floating_point() else ((x - self._shift) * self._factor)
 

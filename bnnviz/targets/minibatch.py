@@ -25,9 +25,9 @@ class Rows(NamedTuple):
     Attributes
     ----------
     x, y : Tensor
-        Inputs (rows, ...) and observations (rows,), shared by all chains; or with a leading chain axis.
+        Inputs (rows, ...) and observations (rows,), optionally with a leading chain axis.
     weight : float
-        Factor on their negative log likelihood: N / B for B of N rows.
+        Weight of the negative log likelihood: N / B for B of N rows.
 
     Examples
     --------
@@ -43,16 +43,16 @@ class Rows(NamedTuple):
 
 
 class LinearLosses(NamedTuple):
-    """Losses of a linear predictor; U is their sum plus a normal prior.
+    """Losses of a linear predictor, whose sum plus a normal prior is U.
 
     Attributes
     ----------
     x : Tensor, shape (rows, dim)
         Coefficients of the parameters.
     curvature : float
-        Upper bound of the second derivative of a row's loss, which is nonnegative.
+        Upper bound of the second derivative of the loss of a row.
     prior_precision : float
-        For each parameter; 0 for a flat prior.
+        Precision of the prior of each parameter; 0 for a flat prior.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class LinearLosses(NamedTuple):
 
 
 class RowTarget(Target):
-    """A target that can be computed from any of its rows; subclasses define `all_rows` and `potential_on`.
+    """Base class of targets with data rows. Subclasses define `all_rows` and `potential_on`.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class RowTarget(Target):
         return x[index], y[index]
 
     def weighted(self, x: Tensor, y: Tensor) -> Rows:
-        """Return rows from `read`, a batch (chains, size, ...) for each chain, weighted to represent all rows."""
+        """Return a batch (chains, size, ...) of each chain with weights that represent all rows."""
         return Rows(x, y, self.data_rows / y.shape[1])
 
     def seen_from(self, x: Tensor, y: Tensor) -> Batch:
@@ -108,13 +108,13 @@ class RowTarget(Target):
         return Batch(self, Rows(x[index], y[index], weight * self.data_rows / len(index)))
 
     def some_rows(self, most: int) -> RowTarget | Batch:
-        """Return the target on evenly spread rows, shared by all chains; the target itself if these are all rows."""
+        """Return the target on evenly spaced rows, shared by all chains."""
         if most >= self.data_rows:
             return self
         return self.part(torch.linspace(0, self.data_rows - 1, most, device=self.device).long())
 
     def linear_losses(self) -> LinearLosses | None:
-        """Return the losses of a linear predictor if U is a sum of such losses with bounded curvature, else None."""
+        """Return the losses of a linear predictor if U is a sum of losses with bounded curvature; otherwise None."""
         return None
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:

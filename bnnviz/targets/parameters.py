@@ -36,20 +36,20 @@ class Parameter:
     Parameters
     ----------
     constraint : torch.distributions.constraints.Constraint
-        Any constraint for which torch has a bijection with a Jacobian, such as ``corr_cholesky``.
+        Constraint for which torch provides a bijection with a Jacobian, such as ``corr_cholesky``.
     shape : int or tuple of int
-        Shape of a value, () for a number.
+        Shape of the parameter; () for a scalar.
 
     Attributes
     ----------
     shape : tuple of int
     free_shape : tuple of int
-        Shape of the unconstrained coordinates; a simplex has one less.
+        Shape of the unconstrained coordinates.
 
     Raises
     ------
     BnnvizError
-        If the shape is invalid or does not fit the constraint, or torch has no such bijection.
+        If the shape is invalid for the constraint, or torch provides no bijection.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def interval(low: float, high: float, shape: Shape = ()) -> Parameter:
 
 
 def simplex(count: int, shape: Shape = ()) -> Parameter:
-    """Return shares ``(*shape, count)``, positive with sum 1; the density is that of all but the last.
+    """Return a parameter ``(*shape, count)`` of positive numbers that sum to 1.
 
     Examples
     --------
@@ -203,15 +203,15 @@ class _Part(NamedTuple):
 
 
 class ParameterDensity(Callable):
-    """A density given by a function U of named parameters.
+    """Density defined by a function U of named parameters.
 
     Parameters
     ----------
     function : callable
-        From a dict of tensors ``(chains, *shape)`` by name to minus the log density (chains,), in torch. The density
-        refers to the parameters, so do not include log-Jacobians.
+        Function in torch that maps a dict of tensors ``(chains, *shape)`` to the negative log density (chains,). The
+        density refers to the constrained parameters and must not include log-Jacobians.
     parameters : mapping of str to Parameter, int or tuple of int
-        Each parameter's shape, or `positive()`, `interval(low, high)`, `simplex(count)` and similar.
+        Shapes of the parameters, or constraints such as `positive()`, `interval(low, high)` and `simplex(count)`.
 
     Raises
     ------
@@ -255,12 +255,13 @@ class ParameterDensity(Callable):
         return {name: parameter.value(x[:, place])[0] for name, (parameter, place) in self._parts.items()}
 
     def free_points(self, values: Mapping[str, Any] | list[Mapping[str, Any]]) -> Tensor:
-        """Return the unconstrained coordinates (n, dim), float64, of one point, several, or a list of points.
+        """Return the unconstrained coordinates (n, dim) of one or several points, in float64.
 
         Parameters
         ----------
         values : mapping of str to array_like, or list of such
-            Values in their parameter's shape, or with a leading axis of points; a list has one mapping per point.
+            Values with the shapes of the parameters, optionally with a leading axis of points, or a list of such
+            mappings.
 
         Raises
         ------

@@ -29,29 +29,29 @@ _BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UserTable:
-    r"""Rows of a file or a frame of the user's, not yet divided into training and test rows.
+    r"""Table from a file or a data frame, before splitting into training and test rows.
 
     Parameters
     ----------
     name : str
-        The file's name, without its folder.
+        Name of the file without its folder.
     sha256 : str
-        The checksum of the file's bytes, in hexadecimal.
+        SHA-256 checksum of the file.
     task : {"regression", "classification"}
     frame : DataFrame
-        The inputs: numbers (nan where missing), dates as days since 1970, or texts (None where missing).
+        Inputs: numbers (nan if missing), dates as days since 1970, or text (None if missing).
     kinds : dict
-        ``number``, ``date`` or ``category`` for each input.
+        Type of each input: ``number``, ``date`` or ``category``.
     y : ndarray, shape (rows,)
-        Numbers, or class numbers from 0.
+        Target values, or class numbers starting from 0.
     target : str
-        The target's column.
+        Name of the target column.
     class_names : tuple of str, default ()
-        The classes by name; empty for regression.
+        Names of the classes. Empty for regression.
     notes : tuple of str, default ()
-        Notes on the changes to the rows and columns of the file.
+        Notes on changes to the rows and columns of the file.
     decimal : str or None, default None
-        The decimal mark of the file, if its numbers show one.
+        Decimal mark of the numbers in the file.
     missing : tuple of str or None, default None
         Markers of missing values in addition to empty cells.
 
@@ -87,11 +87,11 @@ class UserTable:
 
     @property
     def x_names(self) -> tuple[str, ...]:
-        """The names of the encoded columns."""
+        """Names of the encoded columns."""
         return self.encoder.names
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts of the file that a spec holds, as plain JSON values."""
+        """Return the metadata of the file for a spec, as JSON."""
         return {
             "name": self.name,
             "sha256": self.sha256[:12],
@@ -102,12 +102,12 @@ class UserTable:
         }
 
     def load(self, split: int = 0) -> DataSet:
-        """Return one division into training rows and a tenth of test rows.
+        """Return a split into 90 % training rows and 10 % test rows.
 
         Parameters
         ----------
         split : int, default 0
-            Which one, from 0 to 19, by the rule of the published splits of the UCI sets.
+            Index of the split, from 0 to 19, generated like the published splits of the UCI data sets.
         """
         inputs = len(self.x_names)
         return DataSet(
@@ -123,7 +123,7 @@ class UserTable:
         )
 
     def pack(self) -> bytes:
-        """Return the table as the bytes of a NumPy archive without pickles, for a spec's attachment."""
+        """Serialise the table as a NumPy archive without pickles, for the attachment of a spec."""
         words = {name: getattr(self, name) for name in _WORDS} | {"facts": self.facts(), "levels": {}}
         words |= {name: None if (value := getattr(self, name)) is None else list(value) for name in _LISTS}
         columns = {}
@@ -141,12 +141,12 @@ class UserTable:
 
     @classmethod
     def unpack(cls, attachment: bytes) -> UserTable:
-        """Return the table of a spec's attachment.
+        """Return the table from the attachment of a spec.
 
         Raises
         ------
         BnnvizError
-            If the bytes are not such a table.
+            If the bytes are not a valid table.
         """
         try:
             with np.load(io.BytesIO(attachment), allow_pickle=False) as archive:

@@ -23,10 +23,9 @@ class Axes(NamedTuple):
 
 
 def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
-    """Return the first principal axes of draws (n, dim).
+    """Compute the first principal axes of draws (n, dim).
 
-    Signs are fixed by the largest component, so that a refit does not mirror a plot. For identical draws the axes are
-    the first coordinates.
+    Signs are determined by the largest component. For identical draws, the result is the first coordinate axes.
 
     Examples
     --------
@@ -71,10 +70,10 @@ def _axes_of_few(draws: np.ndarray, count: int) -> Axes:
 
 
 def last_axis(draws: np.ndarray) -> np.ndarray:
-    """Return the last principal axis (dim,) of draws (n, dim): the direction of smallest nonzero variance.
+    """Compute the last principal axis (dim,) of draws (n, dim), the direction of the smallest nonzero variance.
 
-    With fewer draws than dimensions it is the last of n - 1 axes, which reflects the few draws more than the density.
-    Its sign is fixed as in `principal_axes`; for identical draws it is the first coordinate.
+    With fewer draws than dimensions, it is the last of n - 1 axes. The sign is fixed as in `principal_axes`. For
+    identical draws, the result is the first coordinate axis.
 
     Examples
     --------

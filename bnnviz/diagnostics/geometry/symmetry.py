@@ -35,28 +35,27 @@ def canonical(
     reference: np.ndarray | None = None,
     vectors: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return draws of a multilayer perceptron with hidden units in a canonical order and with canonical signs.
+    """Transform draws of a multilayer perceptron to a canonical order and canonical signs of the hidden units.
 
-    With a reference, each layer's units get the order (and, for odd activations, the signs) that bring their weights
-    closest to the reference's, layer by layer from the input: incoming weights, and in the last hidden layer also the
-    outgoing ones. Without a reference, units are sorted by their first incoming weight, with signs that make it
-    positive. The network's function is unchanged, and so is the density if its prior is symmetric. All n! 2^n copies of
-    a draw have the same representative, except for units that are equally close or share their first weight and bias.
+    With a reference, the units of each layer are permuted (and, for odd activations, their signs changed) to minimise
+    the distance of their weights to the reference. Layers are processed from the input to the output. Without a
+    reference, units are sorted by their first incoming weight, which is made positive for odd activations. The function
+    of the network does not change, and neither does the density if the prior is symmetric.
 
-    Use it only for plots. It does not merge modes that differ otherwise, and it introduces cuts: when a chain crosses a
-    cut, where two units swap, its representative jumps although its network does not. Averages and mixing of
-    representatives therefore do not describe the chain; without a reference there are many cuts. The scaling symmetry
-    of relu units is not used, since the prior distinguishes scaled copies.
+    Use the result only for plots. The transformation is discontinuous where two units swap, so averages and mixing of
+    transformed draws do not describe the chain. It does not merge modes that are not equivalent. The scaling symmetry
+    of relu units is not used, because the prior is not invariant under scaling.
 
     Parameters
     ----------
     draws : ndarray, shape (..., dim)
     layers : sequence of Layer
-        All linear layers from input to output; other coordinates are unchanged.
+        All linear layers from input to output. Other coordinates do not change.
     reference : ndarray, shape (dim,), optional
-        The weights to match. Matching takes an assignment per draw and layer, about 0.1 ms for 50 units.
+        Weights of the reference. Matching solves one assignment problem per draw and layer, which takes about 0.1 ms
+        for 50 units.
     vectors : ndarray, shape (..., dim), optional
-        Directions at the draws, such as velocities; they are returned instead, transformed like the draws.
+        Vectors at the draws, such as velocities. If given, they are transformed and returned instead of the draws.
 
     Returns
     -------

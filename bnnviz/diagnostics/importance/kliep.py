@@ -28,16 +28,16 @@ _LEAST = 1e-300
 
 
 class Ratio(NamedTuple):
-    """An estimated ratio of densities: call it with points (n, dim) or, in one dimension, (n,).
+    """Estimated density ratio. Call it with points (n, dim), or (n,) in one dimension.
 
     Attributes
     ----------
     centres : ndarray, shape (kernels, dim)
-        Of the Gaussian kernels.
+        Centres of the Gaussian kernels.
     coefficients : ndarray, shape (kernels,)
-        Their factors, not negative.
+        Nonnegative coefficients of the kernels.
     width : float
-        The kernels' standard deviation.
+        Standard deviation of the kernels.
 
     Examples
     --------
@@ -66,18 +66,18 @@ def kliep(
     centres: int = CENTRES,
     seed: int = 0,
 ) -> Ratio:
-    """Estimate the ratio p / q of two densities from a sample of each.
+    """Estimate the density ratio p / q from samples of p and q.
 
-    The ratio is a sum of Gaussian kernels around points of p's sample, with nonnegative coefficients such that the mean
-    of the ratio over q's sample is 1. It maximises the mean log ratio over p's sample, which minimises the
-    Kullback-Leibler divergence to p.
+    The ratio is a sum of Gaussian kernels centred at points of the sample of p. The nonnegative coefficients maximise
+    the mean log ratio over the sample of p, under the constraint that the mean ratio over the sample of q is 1. This
+    minimises the Kullback-Leibler divergence to p.
 
     Parameters
     ----------
     numerator : ndarray, shape (n, dim) or (n,)
         Sample of p.
     denominator : ndarray, shape (m, dim) or (m,)
-        Sample of q. The estimate is meaningless where q has no points.
+        Sample of q. The estimate is unreliable in regions without points of q.
     width : float
         Standard deviation of the kernels.
     centres : int, default 100

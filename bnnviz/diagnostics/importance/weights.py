@@ -22,7 +22,7 @@ from bnnviz.diagnostics.packages import array_stats, has_arviz
 
 
 class Weighted(NamedTuple):
-    """Moments of weighted draws with standard errors, each (dim,) but for `cov`, (dim, dim).
+    """Means (dim,) and covariance (dim, dim) of weighted draws, with standard errors.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Weighted(NamedTuple):
 
 
 def normalised(logs: np.ndarray) -> np.ndarray:
-    """Return normalised weights in the shape of their logarithms; zeros if no draw has a weight.
+    """Return normalised weights; zeros if all weights are zero.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def normalised(logs: np.ndarray) -> np.ndarray:
 
 
 def weight_ess(logs: np.ndarray) -> float:
-    """Return the effective sample size of weighted draws, 1 / sum of squared normalised weights; 0 without weights.
+    """Compute the effective sample size of weighted draws, 1 / sum of squared normalised weights.
 
-    It does not detect regions without draws.
+    Regions without draws are not detected. The result is 0 if all weights are zero.
 
     Examples
     --------
@@ -74,13 +74,13 @@ def weight_ess(logs: np.ndarray) -> float:
 
 
 def pareto_k(logs: np.ndarray) -> float:
-    r"""Return the shape :math:`\hat k` of the generalised Pareto tail of the weights.
+    r"""Estimate the tail index :math:`\hat k` of importance weights by fitting a generalised Pareto distribution.
 
     Source: Vehtari, Simpson, Gelman, Yao and Gabry 2024, https://jmlr.org/papers/v25/19-556.html.
 
-        Below 0.7 weighted means are reliable; from 1 on the mean of the weights may not exist. Regions without draws
-        are not detected, so reliable means may still be wrong (`bnnviz.diagnostics.variance_inflation`). nan for fewer
-        than 25 draws, equal weights in the tail, or without ArviZ.
+        Estimates are reliable if the value is below 0.7. Regions without draws are not detected (see
+        `bnnviz.diagnostics.variance_inflation`). The result is nan for fewer than 25 draws, equal weights in the tail,
+        or without ArviZ.
 
     Examples
     --------
@@ -104,10 +104,10 @@ def pareto_k(logs: np.ndarray) -> float:
 
 
 def log_evidence(logs: np.ndarray) -> tuple[float, float]:
-    """Return the log of the mean weight, which estimates the log integral of exp(-U), and its standard error.
+    """Estimate the log evidence, the logarithm of the integral of exp(-U), with its standard error.
 
-    (-inf, nan) without weights. The error is that of a mean of independent draws, and too small if few draws dominate
-    the weights.
+    The estimate is the logarithm of the mean weight. Its standard error assumes independent draws and is too small if
+    few draws dominate the weights. The result is (-inf, nan) if all weights are zero.
 
     Examples
     --------
@@ -128,13 +128,13 @@ def log_evidence(logs: np.ndarray) -> tuple[float, float]:
 
 
 def weighted_moments(draws: np.ndarray, logs: np.ndarray) -> Weighted:
-    """Return self-normalised estimates of mean and covariance.
+    """Compute self-normalised estimates of mean and covariance.
 
     Parameters
     ----------
     draws : ndarray, shape (..., dim)
     logs : ndarray, shape (...)
-        Logarithms of the weights.
+        Log weights of the draws.
 
     Returns
     -------
@@ -164,14 +164,14 @@ def weighted_moments(draws: np.ndarray, logs: np.ndarray) -> Weighted:
 
 
 def systematic(logs: np.ndarray, count: int, offset: float = 0.5) -> np.ndarray:
-    """Return the indices (count,) of draws by systematic resampling with probabilities proportional to weights.
+    """Return the indices (count,) of draws after systematic resampling by weight.
 
     Parameters
     ----------
     logs : ndarray, shape (draws,)
     count : int
     offset : float, in [0, 1)
-        Position of the first one in the first interval: uniform for an unbiased choice, fixed for reproducibility.
+        Offset of the first point. Use a uniform random number for unbiased resampling.
 
     Raises
     ------

@@ -23,9 +23,9 @@ _TAILS = (0.05, 0.95)
 
 
 def ess(values: np.ndarray) -> float:
-    """Return the bulk effective sample size of (chains, draws).
+    """Compute the bulk effective sample size of (chains, draws).
 
-    It is nan for fewer than four draws, no spread, or without ArviZ.
+    The result is nan for fewer than four draws, constant draws, or without ArviZ.
 
     Examples
     --------
@@ -41,9 +41,9 @@ def ess(values: np.ndarray) -> float:
 
 
 def ess_tail(values: np.ndarray) -> float:
-    """Return the tail effective sample size of (chains, draws): the minimum for the 5 % and 95 % quantiles.
+    """Compute the tail effective sample size of (chains, draws), the minimum of the 5 % and 95 % quantiles.
 
-    It is nan for fewer than four draws, no spread, or without ArviZ.
+    The result is nan for fewer than four draws, constant draws, or without ArviZ.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def ess_tail(values: np.ndarray) -> float:
 
 
 def ess_each(values: np.ndarray) -> np.ndarray:
-    """Return the bulk effective sample size of each column of (chains, draws, columns).
+    """Compute the bulk effective sample size of each column of (chains, draws, columns).
 
     Examples
     --------
@@ -73,9 +73,10 @@ def ess_each(values: np.ndarray) -> np.ndarray:
 
 
 def rhat(values: np.ndarray) -> float:
-    """Return the rank-normalised split R-hat of (chains, draws).
+    """Compute the rank-normalised split R-hat of (chains, draws).
 
-    It is nan for fewer than four draws, no spread, or without ArviZ; infinite if all chains are constant but different.
+    The result is nan for fewer than four draws, constant draws, or without ArviZ, and infinite if all chains are
+    constant but different.
 
     Examples
     --------
@@ -93,9 +94,9 @@ def rhat(values: np.ndarray) -> float:
 
 
 def mcse(values: np.ndarray, of: str = "mean") -> float:
-    """Return the Monte Carlo standard error of the mean, or of the ``sd``, of (chains, draws).
+    """Compute the Monte Carlo standard error of the mean or the standard deviation of (chains, draws).
 
-    It is nan for fewer than four draws, no spread, or without ArviZ.
+    The result is nan for fewer than four draws, constant draws, or without ArviZ.
 
     Examples
     --------
@@ -111,13 +112,13 @@ def mcse(values: np.ndarray, of: str = "mean") -> float:
 
 
 def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
-    r"""Return the autocorrelation :math:`\hat\rho_t` at lags t = 0, 1, ... of (chains, draws), averaged over chains.
+    r"""Compute the autocorrelation :math:`\hat\rho_t` of (chains, draws) at lags t = 0, 1, ..., averaged over chains.
 
     .. math::
         \hat\rho_t = \frac{\sum_m \sum_n (x_{m, n} - \bar x)(x_{m, n + t} - \bar x)}
         {\sum_m \sum_n (x_{m, n} - \bar x)^2}
 
-    Each chain is centred at the overall mean, so that chains that disagree show a correlation that does not decay.
+    Chains are centred at the overall mean. If chains have not mixed, the autocorrelation does not decay to zero.
 
     Examples
     --------

@@ -8,16 +8,16 @@ import numpy as np
 
 
 class Crossings(NamedTuple):
-    """How often chains on a line cross a level, and how long they stay on a side.
+    """Number of crossings of a level by chains, and lengths of stays on one side.
 
     Attributes
     ----------
     count : ndarray, shape (chains,)
         Number of crossings.
     longest : ndarray, shape (chains,)
-        Moves of the longest stay on one side, including an unfinished one.
+        Length of the longest stay on one side, including an unfinished one.
     stay : float
-        Mean number of moves between crossings over all chains; nan before the first one.
+        Mean number of transitions between crossings over all chains; nan without crossings.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Crossings(NamedTuple):
 
 
 def crossings(x: np.ndarray, level: float = 0.0) -> Crossings:
-    """Count crossings of a level by x (chains, moves), and the lengths of stays on a side.
+    """Count crossings of a level by x (chains, moves) and compute the lengths of stays on one side.
 
     Examples
     --------

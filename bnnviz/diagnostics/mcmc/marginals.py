@@ -14,9 +14,9 @@ from bnnviz.diagnostics.packages import array_stats, has_arviz
 
 
 def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and the density of values (n,) there, both (points,), by ArviZ's kernel estimate.
+    """Compute a kernel density estimate of values (n,) by ArviZ and return points and density, both (points,).
 
-    Empty for fewer than four values, no spread, or without ArviZ.
+    The result is empty for fewer than four values, constant values, or without ArviZ.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarr
 
 
 def correlation(draws: np.ndarray) -> np.ndarray:
-    """Return the correlations (dim, dim) of draws (n, dim); nan for a constant coordinate.
+    """Compute the correlation matrix (dim, dim) of draws (n, dim); nan for constant coordinates.
 
     Examples
     --------

@@ -26,10 +26,10 @@ class Moments(NamedTuple):
 
 
 def moments_with_errors(draws: np.ndarray) -> Moments:
-    """Return moments of (chains, draws, dim) with standard errors by batch means.
+    """Compute means and covariances of draws (chains, draws, dim) with standard errors by batch means.
 
-    Each chain is divided into equal batches, about 64 over all chains or one per chain if there are more chains. The
-    spread of the batch averages gives the error, including autocorrelation within batches.
+    Chains are divided into about 64 batches of equal length, or one batch per chain if there are more chains. Batch
+    means account for autocorrelation within batches.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def moments_with_errors(draws: np.ndarray) -> Moments:
 
 
 class PathMoments(NamedTuple):
-    """Mean and variance of each coordinate (dim,) with standard errors, and the path time per chain.
+    """Means and variances (dim,) with standard errors, and the path time per chain.
 
     Examples
     --------
@@ -79,19 +79,17 @@ class PathMoments(NamedTuple):
 
 
 def path_moments(sums: np.ndarray) -> PathMoments | None:
-    r"""Return moments from integrals along the paths of chains; None for fewer than two pieces of path.
+    r"""Compute moments from integrals along the paths of chains; None for fewer than two segments.
 
-    Over a path of length T the mean is :math:`T^{-1} \int_0^T x(t)\,\mathrm{d}t`; the errors are those of a ratio of
-    sums over batches of pieces, as in `moments_with_errors`.
+    Over a path of length T the mean is :math:`T^{-1} \int_0^T x(t)\,\mathrm{d}t`; the standard errors are those of a
+    ratio of batch means, as in `moments_with_errors`.
 
-    All chains are cut at the same path time. Chains stopped at events, or after equal work, would have more weight
-    where their path time advances slowly.
+    All chains are truncated at the same path time, because truncation at events would bias the estimates.
 
     Parameters
     ----------
     sums : ndarray, shape (chains, marks, 1 + 2 dim)
-        At marks along each chain's path, the time since its start, and the integrals of the position and of its square
-        up to there.
+        Cumulative time, integral of the position and integral of its square at marks along the path of each chain.
 
     Examples
     --------

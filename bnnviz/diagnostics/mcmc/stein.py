@@ -29,14 +29,14 @@ _LEAST = 1e-3  # minimum variance estimate, relative to the weighted one
 
 
 class VarianceInflation(NamedTuple):
-    """Share by which variances are too large (negative: too small), with a standard error.
+    """Relative error of variances, with a standard error. Negative values indicate variances that are too small.
 
     Attributes
     ----------
     share, error : float
         Averaged over the coordinates.
     each, each_error : ndarray, shape (dim,), or None
-        For each coordinate; None in more than 8 dimensions, where only the average is estimated.
+        Values of each coordinate; None in more than 8 dimensions.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class VarianceInflation(NamedTuple):
 def variance_inflation(
     draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, every: int = 1, logs: np.ndarray | None = None
 ) -> VarianceInflation | None:
-    """Estimate the share by which the variances of draws are too large; None for too few draws.
+    """Estimate the relative error of the variances of draws by Stein's identity; None for too few draws.
 
     In up to 8 dimensions the squared deviation of a coordinate is regressed on polynomials whose expectation is zero by
     Stein's identity; the intercept estimates the variance of the target. The regression is weighted by exp(-k U), with
@@ -66,9 +66,8 @@ def variance_inflation(
     as in the tails of a funnel, only this identity is used: the mean of (x_i - m_i) dU/dx_i, which is 1 under the
     target, and on a Gaussian the average ratio of variances.
 
-    The polynomials limit the accuracy. On the banana the intervals cover the true effect of low envelopes up to a half
-    (above, the estimate is too small, because few draws are near the target), but exact draws stretched by a fifth in
-    variance are estimated as 0.44 too wide.
+    The accuracy is limited by the degree of the polynomials. On the banana the intervals cover the true error of low
+    envelopes up to 0.5, but for exact draws with a variance increased by 20 % the estimate is 0.44.
 
     Parameters
     ----------
@@ -81,8 +80,7 @@ def variance_inflation(
     every : int, default 1
         Thinning of the potential: ``draws[:, ::every]``.
     logs : ndarray, shape (chains, draws), optional
-        Log weights of weighted draws. The weights do not show regions without draws, but the weighted draws then
-        violate the identity.
+        Log weights of the draws.
 
     Examples
     --------

@@ -23,10 +23,9 @@ PAPER_BINS = 10  # of the PDMP paper
 class Reliability(NamedTuple):
     """A reliability diagram.
 
-    ``edges`` (bins + 1,); for each bin ``count``, the number of rows, ``confidence``, the mean probability of the
-    most probable class, ``accuracy``, the share of rows of that class, and ``low`` and ``high``, the ends of its
-    interval: (bins,), nan in an empty bin. ``ece``: the expected calibration error, from 0 to 1 (papers often report
-    percent).
+    ``edges`` (bins + 1,) are the edges of the bins. For each bin, ``count`` is the number of rows, ``confidence`` the
+    mean probability of the predicted class, ``accuracy`` the proportion of correct predictions, and ``low`` and
+    ``high`` its interval; nan for empty bins. ``ece`` is the expected calibration error, from 0 to 1.
 
     Examples
     --------
@@ -47,7 +46,7 @@ class Reliability(NamedTuple):
 
 
 def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int = _BINS) -> float:
-    """Return the expected calibration error of predicted classes, with bins of equal width.
+    """Compute the expected calibration error with bins of equal width.
 
     Parameters
     ----------
@@ -72,24 +71,23 @@ def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int
 def reliability(
     probabilities: np.ndarray, observed: np.ndarray, bins: int = PAPER_BINS, level: float = 0.95
 ) -> Reliability:
-    """Return the accuracy of predicted classes as a function of the confidence.
+    """Compute the accuracy of predicted classes as a function of their confidence.
 
     Parameters
     ----------
     probabilities : ndarray, shape (rows, classes)
-        From the predictive distribution.
+        Predicted class probabilities.
     observed : ndarray, shape (rows,)
         Class numbers.
     bins : int, default 10
-        Number of equal-width bins from 0 to 1, as in the PDMP paper; a row on an edge belongs to the upper bin.
-        `calibration_error` and `class_metrics` use 15 by default, and so give another error.
+        Number of bins of equal width from 0 to 1. The default of `calibration_error` and `class_metrics` is 15.
     level : float, default 0.95
         Level of Wilson's intervals.
 
     Raises
     ------
     BnnvizError
-        If there are no rows, or the numbers of rows differ.
+        If there are no rows, or the numbers of rows are inconsistent.
 
     Examples
     --------

@@ -20,12 +20,12 @@ LEVELS = np.linspace(0.05, 0.95, 19)
 
 
 class Coverage(NamedTuple):
-    """Coverage of predictive intervals, and distribution of the probability integral transforms.
+    """Coverage of predictive intervals and distribution of probability integral transforms.
 
-    ``levels`` (levels,) of central intervals; for each ``share``, the covered rows, and ``low`` and ``high``, the
-    limits of that share for calibrated predictions with the requested probability. ``edges`` (bins + 1,) of the
-    transforms; for each bin ``density``, the number of rows relative to uniform ones, and ``density_low`` and
-    ``density_high``, the limits for calibrated predictions. ``rows``: their number.
+    ``levels`` (levels,) are the levels of central intervals, ``share`` the proportion of covered rows, and ``low`` and
+    ``high`` its limits for calibrated predictions. ``edges`` (bins + 1,) are bins of the transforms, ``density`` the
+    density in each bin, and ``density_low`` and ``density_high`` its limits for calibrated predictions. ``rows`` is the
+    number of rows.
 
     Examples
     --------
@@ -50,18 +50,18 @@ class Coverage(NamedTuple):
 def coverage(
     transforms: np.ndarray, levels: np.ndarray = LEVELS, bins: int = 10, probability: float = 0.95
 ) -> Coverage:
-    """Return the coverage of central intervals from probability integral transforms.
+    """Compute the coverage of central intervals from probability integral transforms.
 
     Parameters
     ----------
     transforms : ndarray, shape (rows,)
-        From 0 to 1.
+        Probability integral transforms, between 0 and 1.
     levels : ndarray, shape (levels,)
         Levels of the intervals, between 0 and 1.
     bins : int, default 10
         Number of equal-width bins from 0 to 1.
     probability : float, default 0.95
-        Probability of the bands for each level and each bin under calibration.
+        Probability of the limits for each level and each bin under calibration.
 
     Raises
     ------

@@ -27,10 +27,9 @@ _POINTS = 200
 
 
 class Detection(NamedTuple):
-    """How well a score distinguishes OOD rows; each statistic with the ends of its interval.
+    """Performance of a score for detecting out-of-distribution rows, with intervals.
 
-    ``auroc``: the probability that an OOD row has the higher score, with ties counting half; ``fpr95``: the share of
-    in-distribution rows classified as OOD at the threshold where 95 % of the OOD rows are detected.
+    ``auroc`` is the area under the ROC curve. ``fpr95`` is the false positive rate at a true positive rate of 95 %.
 
     Examples
     --------
@@ -50,7 +49,7 @@ class Detection(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """A curve: ``x`` and ``y``.
+    """Points ``x`` and ``y`` of a step function.
 
     Examples
     --------
@@ -68,23 +67,22 @@ class Steps(NamedTuple):
 def detection(
     inside: np.ndarray, outside: np.ndarray, level: float = 0.95, resamples: int = _RESAMPLES, seed: int = 0
 ) -> Detection:
-    """Return how well a score distinguishes OOD rows, the positive class, from in-distribution rows.
+    """Evaluate a score for detecting out-of-distribution rows, which are the positive class.
 
     Parameters
     ----------
     inside : ndarray, shape (rows,)
-        Scores of in-distribution rows; for a Bayesian network their predictive entropies.
+        Scores of in-distribution rows, such as predictive entropies.
     outside : ndarray, shape (other rows,)
-        Scores of OOD rows, which should be higher.
+        Scores of out-of-distribution rows, which should be higher.
     level : float, default 0.95
-        Level of the bootstrap percentile intervals, resampling rows of both kinds. If the scores do not overlap, all
-        resamples agree and the interval is a point.
+        Level of the bootstrap percentile intervals, which resample rows of both sets.
     resamples, seed : int
 
     Raises
     ------
     BnnvizError
-        If there are fewer than two rows of a kind, or a score is not finite.
+        If a set has fewer than two rows, or a score is not finite.
 
     Examples
     --------
@@ -110,14 +108,14 @@ def detection(
 
 
 def score_histogram(values: np.ndarray, top: float, bins: int = _BINS) -> Steps:
-    """Return the share of the rows (bins,) in each bin of the score, and the edges (bins + 1,).
+    """Compute a histogram of scores: the proportion of rows (bins,) and the edges (bins + 1,).
 
     Parameters
     ----------
     values : ndarray, shape (rows,)
-        Nonnegative; values above ``top`` due to rounding count as ``top``.
+        Nonnegative scores. Values above ``top`` are clipped.
     top : float
-        Upper end of the last bin: for entropies the logarithm of the number of classes.
+        Upper edge of the last bin, such as the logarithm of the number of classes for entropies.
     bins : int, default 40
 
     Examples
@@ -132,13 +130,13 @@ def score_histogram(values: np.ndarray, top: float, bins: int = _BINS) -> Steps:
 
 
 def score_ecdf(values: np.ndarray, points: int = _POINTS) -> Steps:
-    """Return the share of the rows with a score of at most x, at selected steps.
+    """Compute the empirical distribution function of scores at selected steps.
 
     Parameters
     ----------
     values : ndarray, shape (rows,)
     points : int, default 200
-        Maximum number of evenly spaced steps, including the lowest and highest.
+        Maximum number of evenly spaced steps, including the first and the last.
 
     Examples
     --------

@@ -17,12 +17,12 @@ _AT_ONCE = 2_000_000  # values resampled together
 
 
 def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a share: `right` of `rows` rows.
+    """Compute Wilson's interval of the proportion `right` / `rows`.
 
     Parameters
     ----------
     right, rows : int
-        At least one row.
+        Number of successes and number of trials.
     level : float, default 0.95
 
     Examples
@@ -37,12 +37,12 @@ def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, f
 
 
 def mean_interval(values: np.ndarray, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
-    """Return a bootstrap interval of the mean over rows, from percentiles of the means of resampled rows.
+    """Compute a bootstrap percentile interval of the mean over rows.
 
     Parameters
     ----------
     values : ndarray, shape (rows,)
-        With one row both ends are its value.
+        Values to average.
     level : float, default 0.95
     resamples, seed : int
 

@@ -39,25 +39,25 @@ class Figures(NamedTuple):
 
 
 def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int = 1) -> Figures:
-    """Return the metrics of predicted classes; the prediction is the most probable class.
+    """Compute metrics of predicted classes.
 
     Parameters
     ----------
     probabilities : ndarray, shape (rows, classes)
-        The predicted probability of each class.
+        Predicted class probabilities.
     observed : ndarray, shape (rows,)
-        Class numbers from 0.
+        Class numbers, starting from 0.
     positive : int, default 1
-        The class for precision, recall, specificity and F1, if there are two.
+        Positive class for precision, recall, specificity and F1 with two classes.
 
     Returns
     -------
     Figures
-        ``accuracy``, ``precision``, ``recall``, ``f1``, ``auc``, ``nll`` (mean over rows of minus the log
-        probability of the observed class), ``ece`` (15 bins) and ``brier`` (mean squared distance of the probability
-        from 0 or 1; for more than two classes summed over classes). Two classes also have ``specificity``. For more,
-        precision, recall, F1 and AUC are one-vs-rest means over the classes with rows, and ``f1_weighted`` and
-        ``auc_weighted`` are means weighted by the classes' rows. Without scikit-learn only accuracy, NLL, ECE and Brier
+        ``accuracy``, ``precision``, ``recall``, ``f1``, ``auc``, ``nll`` (mean over rows of minus the log probability
+        of the observed class), ``ece`` (15 bins) and ``brier`` (mean squared distance of the probability from 0 or 1;
+        for more than two classes summed over classes). For two classes also ``specificity``. For more classes,
+        precision, recall, F1 and AUC are one-vs-rest means over classes with rows, and ``f1_weighted`` and
+        ``auc_weighted`` are weighted by the number of rows. Without scikit-learn, only accuracy, NLL, ECE and Brier
         score are computed.
 
     Examples
@@ -94,7 +94,7 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
 
 
 def without_learn() -> str:
-    """Return a note on the metrics that need scikit-learn.
+    """Return a note on metrics that require scikit-learn.
 
     Examples
     --------
@@ -143,12 +143,12 @@ def _aucs(
 
 
 def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.ndarray:
-    """Return the number of rows by observed class (first axis) and predicted class (second axis).
+    """Compute the confusion matrix, with observed classes in rows and predicted classes in columns.
 
     Parameters
     ----------
     predicted, observed : ndarray, shape (rows,)
-        Class numbers from 0.
+        Class numbers, starting from 0.
     classes : int
 
     Examples
@@ -163,14 +163,14 @@ def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.n
 
 
 def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> Figures:
-    """Return the metrics of predicted numbers, whose predictive law at each row is an equal mixture of normals.
+    """Compute metrics of predictive distributions that are mixtures of normals with equal weights.
 
     Parameters
     ----------
     means : ndarray, shape (draws, rows)
         Means of the normals.
     sds : ndarray, shape (draws,)
-        Their standard deviations, in the same unit.
+        Standard deviations of the normals.
     observed : ndarray, shape (rows,)
 
     Returns
@@ -212,15 +212,14 @@ def _crps(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> float:
 
 
 def crps_of_draws(drawn: np.ndarray, observed: np.ndarray) -> float:
-    r"""Return the mean continuous ranked probability score of equal mixtures, an unbiased estimate from draws.
+    r"""Estimate the mean continuous ranked probability score (CRPS) of mixtures with equal weights from draws.
 
-    It is :math:`E|X - y| - E|X - X'| / 2` (Gneiting and Raftery 2007, equation 21). Pairs within one component, and
-    pairs of two components, are weighted as in independent draws of the mixture.
+    It is :math:`E|X - y| - E|X - X'| / 2` (Gneiting and Raftery 2007, equation 21). The estimate is unbiased.
 
     Parameters
     ----------
     drawn : ndarray, shape (parts, draws, rows, ...)
-        At least two draws of each component of the mixture; several columns have separate scores.
+        At least two draws of each component of the mixture.
     observed : ndarray, shape (rows, ...)
 
     Examples

@@ -20,8 +20,8 @@ _SAME = 1e-6  # spread below which all draws agree
 class ProbabilitySpread(NamedTuple):
     """A histogram of probabilities and a fitted beta density.
 
-    ``edges`` (bins + 1,) and ``density`` (bins,), with area 1; ``beta``: its two parameters or None; ``x`` and ``fit``
-    (points,): the fitted density, empty without one; ``said``: a note on the fit, "" for none.
+    ``edges`` (bins + 1,) and ``density`` (bins,) define the histogram. ``beta`` contains the parameters of the fitted
+    density, or None; ``x`` and ``fit`` (points,) its values; ``said`` a note on the fit.
 
     Examples
     --------
@@ -41,19 +41,19 @@ class ProbabilitySpread(NamedTuple):
 
 
 def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> ProbabilitySpread:
-    """Return histogram and beta fit of one row's probabilities.
+    """Compute a histogram and a beta fit of the probabilities of one row.
 
     Parameters
     ----------
     probabilities : ndarray, shape (draws,)
-        From 0 to 1; weighted draws are resampled first.
+        Probabilities. Resample weighted draws before calling this function.
     bins : int, default 10
 
     Returns
     -------
     ProbabilitySpread
         The fit is the maximum likelihood beta density on [0, 1]. If a probability is exactly 0 or 1, the fit matches
-        mean and variance instead; if all draws agree, there is no fit.
+        mean and variance. If all draws are equal, there is no fit.
 
     Examples
     --------

@@ -21,8 +21,9 @@ _GRID = 201
 class Roc(NamedTuple):
     """ROC curves on one grid of false positive rates.
 
-    ``fpr`` (points,), ``mean`` (points,), ``levels`` and ``low`` and ``high`` (levels, points): the pointwise quantiles
-    that enclose the share ``levels`` of the draws' curves; ``auc_mean`` and ``auc_sd`` over the draws.
+    ``fpr`` (points,) are false positive rates and ``mean`` (points,) the mean true positive rates. ``low`` and ``high``
+    (levels, points) are pointwise envelopes with probabilities ``levels``. ``auc_mean`` and ``auc_sd`` are the mean and
+    standard deviation of the area under the curve over draws.
 
     Examples
     --------
@@ -49,28 +50,28 @@ def roc_envelopes(
     weights: np.ndarray | None = None,
     levels: tuple[float, ...] = LEVELS,
 ) -> Roc:
-    """Return the mean of the draws' ROC curves and their credible envelopes.
+    """Compute the mean ROC curve over draws and pointwise credible envelopes.
 
     Parameters
     ----------
     probabilities : ndarray, shape (draws, rows)
-        Scores of each draw for each row; higher for positive rows.
+        Score of each row for each draw, higher for positive rows.
     observed : ndarray of bool, shape (rows,)
-        Which rows are positive.
+        Whether each row is positive.
     weights : ndarray or None, shape (draws,)
         None for equal weights.
     levels : tuple of float, default (0.8, 0.95, 0.99)
-        Shares of the draws inside the envelopes.
+        Probabilities of the envelopes.
 
     Returns
     -------
     Roc
-        At a jump a curve takes its upper value; between points it is linear, as for its area.
+        Curves with linear interpolation between points.
 
     Raises
     ------
     BnnvizError
-        If all rows are of one class.
+        If all rows have the same class.
 
     Examples
     --------

@@ -17,12 +17,11 @@ _MOST = 200  # maximum number of stored outliers
 
 
 class ErrorSpread(NamedTuple):
-    """Box and violin of the decimal logarithms of squared errors.
+    """Statistics of the decimal logarithms of squared errors for box and violin plots.
 
-    ``low``, ``q1``, ``median``, ``q3``, ``high``: the box and the ends of its whiskers; ``outside``: outliers, at most
-    200 evenly spaced ones including the extremes; ``y`` and ``density`` (points,): the violin, empty if all errors are
-    equal; ``mean``: the logarithm of the mean squared error; ``zeros``: the number of rows with zero error, which are
-    omitted.
+    ``low``, ``q1``, ``median``, ``q3`` and ``high`` define the box and its whiskers; ``outside`` contains up to 200
+    outliers; ``y`` and ``density`` (points,) define the violin; ``mean`` is the logarithm of the mean squared error;
+    ``zeros`` is the number of omitted rows with zero error.
 
     Examples
     --------
@@ -47,7 +46,7 @@ class ErrorSpread(NamedTuple):
 
 
 def error_spread(squared: np.ndarray) -> ErrorSpread | None:
-    """Return box and violin of squared errors; None if every error is zero.
+    """Compute box and violin statistics of squared errors; None if all errors are zero.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _ROUNDING = 1e-3  # tolerance of the sum of a row's probabilities
 
 
 class ClassIntervals(NamedTuple):
-    """Mean and central interval over the draws of each row's class probabilities, each (rows, classes).
+    """Means and central intervals of class probabilities over draws, each of shape (rows, classes).
 
     Examples
     --------
@@ -41,10 +41,10 @@ class ClassIntervals(NamedTuple):
 
 
 class FunctionEss(NamedTuple):
-    """The effective sample size of the functions defined by draws.
+    """Effective sample sizes of class probabilities.
 
-    ``each`` (rows, classes), nan for constant probabilities or fewer than four draws per chain; ``median`` and
-    ``lowest``, the first decile, over the known ones (nan if all are nan); ``unknown``: the number of nan.
+    ``each`` (rows, classes) is nan for constant probabilities or fewer than four draws per chain. ``median`` and
+    ``lowest`` (the first decile) ignore nan; ``unknown`` is the number of nan.
 
     Examples
     --------
@@ -64,16 +64,16 @@ class FunctionEss(NamedTuple):
 def predictive_entropy(
     probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the entropy (rows,) of the predictive distribution, the mean of the draws' probabilities.
+    """Compute the entropy (rows,) of the mean of the class probabilities over draws.
 
     Parameters
     ----------
     probabilities : ndarray, shape (draws, rows, classes)
-        With sum 1 over the classes.
+        Class probabilities, which sum to 1 over the last axis.
     base : float, default e
-        Base of the logarithm: e gives nats, 2 bits.
+        Base of the logarithm: e for nats, 2 for bits.
     weights : ndarray or None, shape (draws,)
-        Weights of the draws; None for equal ones.
+        Weights of the draws. None for equal weights.
 
     Raises
     ------
@@ -93,9 +93,9 @@ def predictive_entropy(
 
 
 def expected_entropy(probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the mean over the draws of their entropies (rows,): the uncertainty that remains for known weights.
+    """Compute the mean over draws of the entropy of the class, (rows,).
 
-    Parameters and errors as in `predictive_entropy`.
+    See `predictive_entropy` for parameters and errors.
 
     Examples
     --------
@@ -112,9 +112,9 @@ def expected_entropy(probabilities: np.ndarray, base: float = math.e, weights: n
 def mutual_information(
     probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the mutual information of a row's class and the weights (rows,): predictive minus expected entropy.
+    """Compute the mutual information of class and weights, (rows,), which is the predictive minus the expected entropy.
 
-    It measures the disagreement of the draws. Parameters and errors as in `predictive_entropy`.
+    It measures the disagreement between draws. See `predictive_entropy` for parameters and errors.
 
     Examples
     --------
@@ -132,15 +132,15 @@ def mutual_information(
 def class_intervals(
     probabilities: np.ndarray, level: float = 0.95, weights: np.ndarray | None = None
 ) -> ClassIntervals:
-    """Return mean and central credible interval over the draws of each row's class probabilities.
+    """Compute means and central credible intervals of class probabilities over draws.
 
     Parameters
     ----------
     probabilities : ndarray, shape (draws, rows, classes)
     level : float, default 0.95
-        Share of the draws inside.
+        Probability of the intervals.
     weights : ndarray or None, shape (draws,)
-        With weights an end is the smallest probability at which the cumulative weight reaches its level.
+        Weights of the draws. The ends of weighted intervals are inverses of the weighted distribution function.
 
     Raises
     ------
@@ -164,15 +164,15 @@ def class_intervals(
 
 
 def function_ess(probabilities: np.ndarray) -> FunctionEss:
-    """Return the bulk effective sample size of the probabilities for each row and class.
+    """Compute the bulk effective sample size of class probabilities.
 
-    Weights may be permuted without changing the network's function, so their effective sample size may be irrelevant;
-    this one measures the function.
+    Weights of a network can be permuted without changing its function, so the effective sample size of the function is
+    more relevant than that of the weights.
 
     Parameters
     ----------
     probabilities : ndarray, shape (chains, draws, rows, classes)
-        In the order in which they were drawn.
+        Probabilities in the order of sampling.
 
     Raises
     ------

@@ -66,32 +66,34 @@ def attack(
     base: float = math.e,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Attack test rows by the fast gradient sign method (Goodfellow et al. 2015), and measure the draws' robustness.
+    """Attack test rows by the fast gradient sign method and measure the robustness of the predictions.
 
-    A row becomes x + eps sign(d loss / d x), the loss being minus the log probability that the attacker gives to the
-    row's own class.
+    Each row is replaced by x + eps sign(d loss / d x). The loss is the negative log probability of the true class under
+    the attacked draw (Goodfellow et al. 2015).
 
     Parameters
     ----------
     target_or_run : BNN, Run, Recording, str or Path
-        A network with classes, or a run or a recording of one, which provides draws and weights by default.
+        A classification network, or a run or recording of one. Runs and recordings provide the draws and their weights
+        by default.
     draws : array_like, shape (..., dim), optional
         Weights of the network.
     log_weights : array_like, shape (...), optional
-        Log weights up to a constant; by default all draws count the same.
+        Log weights of the draws, up to a constant. The default is equal weights.
     eps : sequence of float
-        Step sizes, at least 0. For images in pixels from 0 to 1 (one step for all channels), clipped to that range; for
-        other rows on the network's scale.
+        Step sizes, at least 0. For images the unit is a pixel value from 0 to 1 and the result is clipped to this
+        range; for other rows the step is on the scale of the network.
     judge : {"others", "mean", "attacker"}
-        The judging prediction: the mean of all draws except the attacker, of all draws, or of the attacker alone.
+        The evaluated prediction: the mean of all draws except the attacked draw, the mean of all draws, or the attacked
+        draw.
     attacker : int, default 0
-        Index of the attacked draw, chain after chain, from 0.
+        Index of the attacked draw in the draws of all chains, concatenated.
     rows : int, sequence of int or None
         Number of evenly spaced test rows, or their indices; None attacks all rows.
     examples : int, default 6
-        Number of rows returned in their original and attacked form, the first of those attacked.
+        Number of rows that are returned in original and attacked form.
     base : float, default e
-        Base of the entropies' logarithm: e gives nats, 2 bits.
+        Base of the logarithm in entropies: e for nats, 2 for bits.
     seed : int, default 0
         Seed of the bootstrap.
 
@@ -101,7 +103,7 @@ def attack(
         Lists with one number per eps: ``accuracy`` of the averaged prediction with Wilson's interval (``accuracy_low``,
         ``accuracy_high``; 95 %), ``entropy``, its mean predictive entropy with a bootstrap interval over rows
         (``entropy_low``, ``entropy_high``), ``expected``, the mean entropy of single draws, and ``mutual``, their
-        difference. Intervals are over rows and do not include the choice of the attacker. Also ``eps``, ``judge``,
+        difference. Intervals refer to rows and do not include the choice of the attacked draw. Also ``eps``, ``judge``,
         ``attacker``, ``rows``, ``judges`` (number of draws), ``base``, ``class_names``, ``unit`` (``pixels``, or
         ``scaled`` for the network's scale), and ``unmoved``, the share of rows without any derivative, which are not
         attacked. ``examples`` has arrays: ``rows`` (indices of test rows), ``observed``, ``inputs`` (eps, examples,
@@ -110,8 +112,8 @@ def attack(
     Raises
     ------
     BnnvizError
-        If an argument is invalid: no network with classes, no draws, no such attacker or row, no draws left to judge,
-        or invalid step sizes.
+        If the target is not a classification network, there are too few draws, an index does not exist, or a step size
+        is invalid.
 
     Examples
     --------

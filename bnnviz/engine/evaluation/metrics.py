@@ -98,16 +98,17 @@ def measure(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Measure how well draws of a network predict its test rows.
+    """Compute metrics of the predictions of a network on its test rows.
 
     Parameters
     ----------
     target_or_run : BNN, Run, Recording, str or Path
-        A network on data, or a run or a recording of one, which provides draws and weights by default.
+        A network on data, or a run or recording of one. Runs and recordings provide the draws and their weights by
+        default.
     draws : array_like, shape (..., dim), optional
         Weights of the network.
     log_weights : array_like, shape (...), optional
-        Log weights up to a constant; by default all draws count the same.
+        Log weights of the draws, up to a constant. The default is equal weights.
     resamples : int, default 100
         Number of draws resampled by their weights for per-draw metrics (R of the PMCnet paper).
     seed : int, default 0
@@ -130,7 +131,7 @@ def measure(
     Raises
     ------
     BnnvizError
-        If the target is not a network, there are no draws, or weights and draws do not fit.
+        If the target is not a network, there are no draws, or the shapes of weights and draws are incompatible.
 
     Examples
     --------

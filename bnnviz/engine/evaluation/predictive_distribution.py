@@ -37,30 +37,29 @@ _MOST_NEIGHBOURS = 20_000  # maximum training rows of the nearest-neighbour sear
 
 @dataclass(frozen=True, kw_only=True)
 class PredictiveDistribution:
-    """The predictive distribution of a network's draws at rows.
+    """Posterior predictive distribution of a network at given inputs.
 
     Attributes
     ----------
     task : {"regression", "classification", "outputs"}
-        With ``outputs`` the likelihood is a function without observations: ``mean``, ``epistemic_sd`` and
-        ``quantiles`` are those of the outputs, and ``note`` explains it.
+        With ``outputs`` the likelihood is a function, and ``mean``, ``epistemic_sd`` and ``quantiles`` refer to the
+        outputs; see ``note``.
     far : ndarray of bool, shape (rows,)
-        Rows further from their nearest training row than 99 % of the training rows are from theirs, on the network's
-        scale: there the prior dominates the data.
+        Whether the distance to the nearest training row exceeds the 99 % quantile of this distance among the training
+        rows. The prior dominates the predictions at such rows.
     mean, sd : ndarray or None, shape (rows,) or (rows, columns)
-        Moments of an observation of a regression, in the target's unit.
+        Mean and standard deviation of an observation, in the unit of the target.
     epistemic_sd, aleatoric_sd : ndarray or None, shape (rows,) or (rows, columns)
-        The parts of `sd`, whose squares add up: the spread of the draws, which more data would reduce, and the
-        observation noise.
+        Epistemic and aleatoric standard deviation. The sum of their squares is the square of `sd`.
     quantiles : dict of ndarray
-        Quantiles of an observation of a regression, by their probabilities.
+        Quantiles of an observation, by probability.
     class_names : list of str
-        Classes of a classification.
+        Names of the classes.
     probabilities : ndarray or None, shape (rows, classes)
     entropy, mutual_information : ndarray or None, shape (rows,)
-        Entropy of the class in nats, and its part due to differences between draws, which more data would reduce.
+        Entropy of the predicted class in nats, and its epistemic part.
     notes : ndarray of str or None, shape (rows,)
-        Missing or unknown inputs of each row of a table; None for rows of other data.
+        Missing or unknown inputs of each row of a table; None for other data.
 
     Examples
     --------
@@ -91,7 +90,7 @@ class PredictiveDistribution:
 
     @property
     def classes(self) -> np.ndarray:
-        """The most probable class of each row, by name.
+        """Name of the most probable class of each row.
 
         Raises
         ------
@@ -103,7 +102,7 @@ class PredictiveDistribution:
         return np.array(self.class_names)[self.probabilities.argmax(1)]
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return all columns by the names of a table."""
+        """Return all columns by name."""
         if self.probabilities is None:
             parts = {name: getattr(self, name) for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd")}
             parts |= {f"q{100 * level:g}": values for level, values in self.quantiles.items()}

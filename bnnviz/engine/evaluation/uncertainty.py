@@ -105,20 +105,21 @@ def uncertainty(
     Parameters
     ----------
     target_or_run : BNN, Run, Recording, str or Path
-        A network with classes, or a run or a recording of one, which provides draws and weights by default.
+        A classification network, or a run or recording of one. Runs and recordings provide the draws and their weights
+        by default.
     draws : array_like, shape (..., dim), optional
-        Weights of the network; with shape (chains, draws, dim) the effective sample size uses the order.
+        Weights of the network. The effective sample size is computed if the shape is (chains, draws, dim).
     log_weights : array_like, shape (...), optional
-        Log weights up to a constant; by default all draws count the same.
+        Log weights of the draws, up to a constant. The default is equal weights.
     ood : str, data set or array_like, optional
         Out-of-distribution rows: the name of a data set or a set itself, whose test rows are scaled like the training
         data; or inputs (rows, ...) on that scale, where bytes are pixels of images.
     rows : sequence of int
         Indices of test rows whose probabilities are returned with intervals.
     base : float, default e
-        Base of the entropies' logarithm: e gives nats, 2 bits.
+        Base of the logarithm in entropies: e for nats, 2 for bits.
     bins : int, default 10
-        Number of bins of the reliability diagram and its error.
+        Number of bins of the reliability diagram and of the calibration error.
     most_outside : int, default 2000
         Maximum number of out-of-distribution rows: drawn with equal shares of each class from an image set, otherwise
         evenly thinned.
@@ -141,8 +142,8 @@ def uncertainty(
     Raises
     ------
     BnnvizError
-        If the target is not a network with classes, there are no draws, weights and draws do not fit,
-        out-of-distribution rows do not fit the network, or there is no row with such an index.
+        If the target is not a classification network, there are no draws, shapes are incompatible, or a row index does
+        not exist.
 
     Examples
     --------

@@ -66,18 +66,17 @@ def _drawing(marks: Sequence[Mark], label: str, lags: int, up: Any, note: str = 
 
 
 def acf(source: Any, variables: str | Sequence[str] | None = None, *, lags: int = 100) -> Drawing | Panels:
-    """Draw the autocorrelation of draws, which determines their effective sample size.
+    """Plot the autocorrelation of draws, which determines their effective sample size.
 
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array, dict or list
-        Draws; or the part ``acf`` of a frame. One source has a thin curve for each chain (ArviZ) and bars for all
-        chains, centred at the mean of all (`bnnviz.diagnostics.autocorrelation`): chains with different levels raise
-        the bars. For several sources, one curve per source covers all chains.
+        Draws, or the part ``acf`` of a frame. For one source, thin curves show each chain (ArviZ) and bars show all
+        chains, centred at the overall mean (`bnnviz.diagnostics.autocorrelation`). Several sources have one curve each.
     variables : str or sequence of str, optional
-        Default: the first four.
+        Variables to plot. The default is the first four.
     lags : int, default 100
-        At most.
+        Maximum lag.
 
     Examples
     --------

@@ -105,16 +105,17 @@ def estimate(x: Any, y: Any, colour: str, label: str, filled: bool = True, dash:
 
 
 def density(source: Any, variables: str | Sequence[str] | None = None) -> Drawing | Panels:
-    """Draw ArviZ's kernel estimate of the density of draws.
+    """Plot a kernel density estimate of draws, computed by ArviZ.
 
-    Chains that do not overlap are drawn one by one: a single estimate of all would smooth across the gap between them.
+    Chains that do not overlap have separate estimates, because a joint estimate would smooth across the gap between
+    them.
 
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array, dict or list
-        Several sources have a colour each. Draws with weights are resampled systematically first.
+        Draws. Several sources have different colours. Weighted draws are resampled systematically.
     variables : str or sequence of str, optional
-        Default: the first four.
+        Variables to plot. The default is the first four.
 
     Examples
     --------

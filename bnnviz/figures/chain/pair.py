@@ -21,16 +21,16 @@ def pair(
     *,
     divergences: bool = True,
 ) -> Drawing | Panels:
-    """Draw draws in each pair of variables, with divergent ones.
+    """Plot draws in each pair of variables and mark divergent draws.
 
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array, dict or list
-        Several sources have a colour and a marker each.
+        Draws. Several sources have different colours and markers.
     variables : str or sequence of str, optional
-        At least two; default: the first three.
+        At least two variables. The default is the first three.
     divergences : bool, default True
-        Whether to mark divergent draws, if they are known.
+        Whether to mark divergent draws.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Draw the distribution of rate / envelope over all proposals; above 1 the envelope was no bound."""
+"""Plot the distribution of rate / envelope over all proposals; ratios above 1 are violations."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def _rectangle(left: float, right: float) -> list[np.ndarray]:
 
 
 def ratios(source: Any) -> Drawing:
-    """Draw a box plot of rate over envelope of all proposals: above 1 the envelope was no bound.
+    """Plot a box plot of rate / envelope at all proposals.
 
-    The box holds the middle half, the whiskers reach from the least ratio to the 99 % quantile, and the mark is the
-    largest.
+    Ratios above 1 are violations of the envelope. The box shows the quartiles, the whiskers extend from the minimum to
+    the 99 % quantile, and a mark shows the maximum.
 
     Parameters
     ----------

@@ -118,10 +118,10 @@ def _note(part: dict[str, Any]) -> str:
 
 
 def thinning(source: Any) -> Drawing:
-    """Draw a segment of a path by its time: the rate, the envelope, and each proposal with its uniform draw.
+    """Plot the rate, the envelope and the proposals along a segment of a path.
 
-    A proposal is accepted if u times the envelope is below the rate. If the rate exceeds the envelope, the envelope
-    is not a bound.
+    A proposal is accepted if its uniform draw times the envelope is below the rate. If the rate exceeds the envelope,
+    the bound is violated.
 
     Parameters
     ----------

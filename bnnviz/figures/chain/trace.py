@@ -76,18 +76,19 @@ def trace(
     chains: int = 8,
     points: bool = False,
 ) -> Drawing | Panels:
-    """Draw the draws of each chain in their order.
+    """Plot the draws of each chain in the order of sampling.
 
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array, dict or list
-        One source has a colour for each chain. Several sources have one each, and their first chains are drawn.
+        Draws. For one source, each chain has a colour. For several sources, each source has a colour and only the first
+        chains are shown.
     variables : str or sequence of str, optional
-        Default: the first four. ``PC 1`` is the first principal component of all variables.
+        Variables to plot. The default is the first four. ``PC 1`` is the first principal component of all variables.
     chains : int, default 8
-        Drawn at most.
+        Maximum number of chains.
     points : bool, default False
-        Draw each draw as a point instead of lines, for `linked`.
+        Whether to show draws as points, as required by `linked`.
 
     Examples
     --------

@@ -111,7 +111,7 @@ def _marginals(x: np.ndarray, y: np.ndarray) -> list[Mark]:
 
 
 def trajectory(source: Any) -> Drawing:
-    """Draw the end of a chain's path in the plane in which it is watched, its events, and the density if known.
+    """Plot the last part of the path of a chain in two dimensions, with its events.
 
     Parameters
     ----------

@@ -76,18 +76,18 @@ def _map(found: np.ndarray, first: int, label: str) -> Drawing:
 
 
 def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: int = MOST) -> Drawing:
-    """Draw the correlations of the weights of a network, or of the variables of any draws, as a map.
+    """Plot a heat map of correlations of the weights of a network or of other variables.
 
-    Coordinates are numbered in the order of their variables.
+    Coordinates are numbered in the order of the variables.
 
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array or dict
         Draws; or the part ``weights`` of a frame.
     variables : str or sequence of str, optional
-        Default: the first ones.
+        Variables to include. By default the first coordinates are used.
     most : int, default 60
-        The number of coordinates without ``variables``.
+        Maximum number of coordinates if ``variables`` is not given.
 
     Examples
     --------

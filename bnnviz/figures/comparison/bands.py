@@ -15,10 +15,10 @@ _NAMES = ("row", "column", "data", "parts")
 
 
 def bands(source: Sequence[Mapping[str, Any]]) -> Drawing | Panels:
-    """Draw bands of predictions: a row for each data set, a column for each sampler; a row shares its axes.
+    """Plot a grid of prediction bands with a row for each data set and a column for each sampler.
 
-    The first run has the data (red), the mean of the functions and the middle 50 and 95 % of them; thin lines are the
-    means of the other runs.
+    Each panel shows the data (red), the mean and the central 50 % and 95 % bands of the first run, and the means of the
+    other runs as thin lines. Panels of a row share their axes.
 
     Parameters
     ----------

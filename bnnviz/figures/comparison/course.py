@@ -17,7 +17,7 @@ MEASURES = {"accuracy": "accuracy", "nll": "NLL", "ece": "ECE"}
 
 
 class Course(Figure):
-    """Draw one of accuracy, negative log predictive density and calibration error of the test rows, over time."""
+    """Plot accuracy, negative log predictive density or calibration error of the test rows over time."""
 
     name = "course"
     title = "Over time"

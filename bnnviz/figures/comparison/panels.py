@@ -16,7 +16,7 @@ _ACROSS = 2
 
 
 def panels(source: Sequence[tuple[str, str, dict[str, Any]]]) -> Drawing | Panels:
-    """Draw recorded parts of frames in rows of two, each with its heading.
+    """Plot recorded parts of frames in a grid with two columns.
 
     Parameters
     ----------

@@ -25,12 +25,12 @@ _OFF = Kind("ours, different", "square", "magenta", True)
 
 
 def published(source: Sequence[Result]) -> Drawing | Panels:
-    """Draw printed values as hollow marks and measured ones as filled marks, both with two standard errors.
+    """Plot published values (hollow) and measured values (filled) with two standard errors.
 
     Parameters
     ----------
     source : sequence of bnnviz.experiments.table.Result
-        In the order of their lines and panels.
+        Results in the order of lines and panels.
 
     Examples
     --------

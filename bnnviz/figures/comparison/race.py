@@ -84,7 +84,7 @@ def _logarithms(lane: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def race(source: Any) -> Drawing:
-    """Draw errors of mean and sd against the truth, the lower the better, both axes logarithmic.
+    """Plot errors of mean and standard deviation against the number of gradients, with logarithmic axes.
 
     Parameters
     ----------

@@ -24,16 +24,16 @@ def sweep(
     x: str = "value",
     series: str = "sampler",
 ) -> Drawing | Panels:
-    """Draw measures of many runs against a setting on a logarithmic axis, with one standard error.
+    """Plot metrics of many runs against a setting on a logarithmic axis, with one standard error.
 
     Parameters
     ----------
     source : sequence of dict
-        Points: each with the keys below, each measure (None: unknown), and its standard error as ``<measure>_se``.
+        Points with the keys given below, the metrics (None if unknown), and their standard errors as ``<measure>_se``.
     measures : dict of str to str
-        The measures to draw, with the labels of their axes.
+        Names of the metrics and labels of their axes.
     column, x, series : str
-        Keys of the column, of the place on the axis, and of the line.
+        Keys of the column, the horizontal axis and the line.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class DensityRatio(Figure):
 
 
 def density_ratio(source: Any) -> Drawing:
-    """Draw the ratio of the known density to that of each sampler's draws (KLIEP), which is one where they agree.
+    """Plot the ratio of the known density to the density of the draws of each sampler, estimated by KLIEP.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class Functionals(Figure):
 
 
 def functionals(source: Any) -> Drawing:
-    """Draw each accepted functional as a density over the known one, the newest strong, and the points of HMC.
+    """Plot the accepted functionals as densities, with the target density and the draws of HMC.
 
     Parameters
     ----------

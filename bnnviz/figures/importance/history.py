@@ -44,7 +44,7 @@ class History(Figure):
 
 
 def history(source: Any) -> Drawing:
-    """Draw a score of the predictions: its mean over the draws of each iteration, and one standard deviation.
+    """Plot the mean and standard deviation of a score of the predictions for each iteration.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ def _draws(xy: np.ndarray, size: np.ndarray) -> Points:
 
 
 def population(source: Any) -> Drawing:
-    """Draw ellipses of two standard deviations of the proposals, draws sized by their weights, and survivors.
+    """Plot proposals as ellipses of two standard deviations, with draws sized by weight and resampled draws.
 
     Parameters
     ----------

@@ -57,9 +57,9 @@ def _drawing(along: str, marks: list[Mark], ends: tuple[float, float], lowest: f
 
 
 def weight_ess(source: Any) -> Drawing:
-    r"""Draw the effective sample size of weights, :math:`1 / \sum_i \bar w_i^2`, as a share of the draws.
+    r"""Plot the effective sample size of weights, :math:`1 / \sum_i \bar w_i^2`, relative to the number of draws.
 
-    Under the dashed line, at 5 %, estimates depend on few draws.
+    Below the dashed line at 5 %, few draws dominate the estimates.
 
     Parameters
     ----------

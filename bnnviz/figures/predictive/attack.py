@@ -75,13 +75,13 @@ _FIGURES = {"accuracy": Attack, "entropy": AttackEntropy}
 
 
 def attack(source: Any, *, figure: Literal["accuracy", "entropy", "both"] = "both") -> Drawing | Panels:
-    """Draw accuracy and mean predictive entropy of attacked rows against the size of the step, with 95 % intervals.
+    """Plot accuracy and mean predictive entropy of attacked rows against the step size, with 95 % intervals.
 
     Parameters
     ----------
     source : Run, dict or list
-        A run of a network with classes, whose draw 0 is attacked and judged by the others; the result of
-        `bnnviz.attack`; a list, or a dict by names, of these; or the part ``attack`` of a frame.
+        A run of a classification network, in which draw 0 is attacked and the other draws are evaluated; the result of
+        `bnnviz.attack`; a list or dict of these; or the part ``attack`` of a frame.
     figure : {"accuracy", "entropy", "both"}
 
     Examples

@@ -71,22 +71,21 @@ def _curve(sampler: dict[str, Any], place: int) -> list[Mark]:
 
 
 def calibration(source: Any, observed: Any = None, *, bins: int = diagnostics.PAPER_BINS) -> Drawing:
-    """Draw how often predictions come true: a reliability diagram of classes, the coverage of intervals of numbers.
+    """Plot the calibration of predictions: a reliability diagram for classes, coverage of intervals for numbers.
 
-    For classes, the accuracy of the likeliest one against its probability: on the diagonal probabilities come true.
-    Whiskers are Wilson's 95 % intervals, bars are shares of the rows, and the legend has the expected calibration error
-    (ECE). For numbers, the share of the test rows within a central interval against its level: below the diagonal
-    intervals are too narrow. Right predictions are within the band with a probability of 95 % at each level, since the
-    number of rows is binomial. `pit` shows on which side intervals are wrong.
+    For classification, the figure shows the accuracy of the most probable class against its probability. Error bars are
+    Wilson's 95 % intervals, bars show the proportion of rows in each bin, and the legend contains the expected
+    calibration error (ECE). For regression, the figure shows the proportion of test rows within central intervals
+    against the level of the intervals. A curve below the diagonal indicates intervals that are too narrow. Calibrated
+    predictions are within the band with probability 95 % at each level. Use `pit` to see the direction of deviations.
 
     Parameters
     ----------
     source : Run, Recording, path, array, list or dict
-        Networks of either kind; or probabilities (rows, classes) or (draws, rows, classes); or the result of
-        `bnnviz.uncertainty`; or probability integral transforms (rows,) of numbers; or a dict of such by their names;
-        or the part ``reliability`` of a frame.
+        A network; probabilities (rows, classes) or (draws, rows, classes); the result of `bnnviz.uncertainty`;
+        probability integral transforms (rows,); a dict of these by name; or the part ``reliability`` of a frame.
     observed : array_like, shape (rows,), optional
-        Class numbers, where probabilities are given.
+        Observed classes. Required if ``source`` contains probabilities.
     bins : int, default 10
         Number of bins of equal width from 0 to 1.
 

@@ -23,7 +23,7 @@ SHADE = 0.2
 class ClassProbabilities(Figure):
     """Draw the mean probability of each class over the draws, and the interval that holds 95 % of them.
 
-    With more than twelve classes, only the likeliest ones and the observed one are shown.
+    With more than twelve classes, only the most probable classes and the observed class are shown.
     """
 
     name = "digit"
@@ -79,14 +79,14 @@ def _note(part: dict[str, Any], lanes: list[dict[str, Any]], shown: int) -> str:
 
 
 def class_probabilities(source: Any) -> Drawing:
-    """Draw the class probabilities of one row by one or several methods: the mean over the draws, and 95 % of them.
+    """Plot class probabilities of one row by one or several methods, with 95 % intervals over the draws.
 
     Parameters
     ----------
     source : dict
         The part ``digit`` of a frame: ``classes``, their names; ``observed``, the number of the observed class or None;
         ``lanes``, dicts with ``name``, ``mean``, ``low`` and ``high`` (classes,), as in the intervals of
-        `bnnviz.uncertainty`. With more than twelve classes, only the likeliest are shown.
+        `bnnviz.uncertainty`. With more than twelve classes, only the most probable classes are shown.
 
     Examples
     --------

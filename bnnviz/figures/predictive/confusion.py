@@ -65,15 +65,15 @@ def cell_text(count: float, whole: bool) -> str:
 
 
 def confusion(source: Any, observed: Any = None, *, classes: Sequence[str] | None = None) -> Drawing:
-    """Draw test rows by observed and predicted class; a cell is the darker, the larger its share of the observed.
+    """Plot the confusion matrix of the test rows, coloured by the proportion of each observed class.
 
     Parameters
     ----------
     source : Run, Recording, path, array or dict
-        A network with classes; probabilities (rows, classes) or (draws, rows, classes); or the part ``confusion`` of a
-        frame: ``matrix`` (observed, predicted), and ``classes``.
+        A classification network; probabilities (rows, classes) or (draws, rows, classes); or the part ``confusion`` of
+        a frame: ``matrix`` (observed, predicted), and ``classes``.
     observed : array_like, shape (rows,), optional
-        Class numbers, where probabilities are given.
+        Observed classes. Required if ``source`` contains probabilities.
     classes : sequence of str, optional
         Names of the classes.
 

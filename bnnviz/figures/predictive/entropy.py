@@ -82,21 +82,21 @@ def entropy(
     base: float = math.e,
     top: float | None = None,
 ) -> Drawing:
-    """Draw the predictive entropies of test rows (solid) and of rows out of distribution (dashed).
+    """Plot predictive entropies of test rows (solid) and out-of-distribution rows (dashed).
 
     Parameters
     ----------
     source : Run, array, dict or list
-        A run of a network with classes; the result of `bnnviz.uncertainty`; entropies (rows,) themselves; a dict of
-        these by names; or the part ``entropy`` of a frame.
+        A run of a classification network; the result of `bnnviz.uncertainty`; entropies (rows,); a dict of these by
+        name; or the part ``entropy`` of a frame.
     outside : str, data set or array_like, optional
-        Rows out of distribution: for a run, as ``ood`` of `bnnviz.uncertainty`; for an array, their entropies.
+        Out-of-distribution rows. For a run, as ``ood`` in `bnnviz.uncertainty`; for an array, their entropies.
     kind : {"ecdf", "histogram"}
-        The share of the rows up to each entropy, or in bins of it.
+        Whether to plot the empirical distribution function or a histogram.
     base : float, default e
-        Base of the entropies' logarithm: e gives nats, 2 bits.
+        Base of the logarithm in entropies: e for nats, 2 for bits.
     top : float, optional
-        The largest possible entropy, if arrays are given.
+        Maximum possible entropy. Used if arrays are given.
 
     Examples
     --------

@@ -17,9 +17,9 @@ _NAMES = ("kind", "chain", "draw", "x", "values", "labels")
 
 
 def functions(source: Any) -> Drawing:
-    """Draw the predictions of single draws; each point or piece of a line has the chain and the number of its draw.
+    """Plot the predictions of individual draws.
 
-    With `linked`, draws that are brushed in `pair` or `trace` are highlighted here, and vice versa.
+    With `linked`, draws that are selected in `pair` or `trace` are highlighted in this figure, and vice versa.
 
     Parameters
     ----------

@@ -16,15 +16,16 @@ _SHADE = 0.5
 
 
 def pit(source: Any, *, bins: int = 10) -> Drawing:
-    """Draw a histogram of probability integral transforms: the predicted probability of at most the observation.
+    """Plot a histogram of probability integral transforms (PIT) of the observations.
 
-    Right predictions have a flat one, within the band with a probability of 95 % in each bin. A valley means that
-    predictions are overconfident, a hill that they are too wide, and a slope that they are too high or too low.
+    The PIT is the predictive distribution function at the observation. Its histogram is flat for calibrated
+    predictions, and each bin is within the band with probability 95 %. A U shape indicates overconfident predictions,
+    an inverted U predictive distributions that are too wide, and a slope biased predictions.
 
     Parameters
     ----------
     source : Run, Recording, path, array, list or dict
-        Networks that predict numbers, by their test rows; or transforms (rows,); or a dict of such by their names.
+        A regression network, evaluated on its test rows; transforms (rows,); or a dict of these by name.
     bins : int, default 10
         Number of bins of equal width from 0 to 1.
 

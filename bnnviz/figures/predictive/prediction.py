@@ -235,19 +235,19 @@ def _rows_of(
 
 
 def prediction(source: Any, *, observations: bool = False) -> Drawing:
-    """Draw the predictions of up to 400 evenly spread draws of a network.
+    """Plot the predictions of a network for up to 400 evenly spaced draws.
 
-    One input gives a band: the mean of the functions and the middle 50 and 95 % of them; optionally the 95 % interval
-    of the *observations*, noise included. Two inputs and two classes give a map of the probability of the second class,
-    with the line at one half. All other data give the test rows: predicted against observed with 95 % intervals of an
-    observation, or the probability of each row's observed class.
+    For one input, the figure shows the mean of the functions and central 50 % and 95 % bands, and optionally the 95 %
+    predictive interval of *observations*. For two inputs and two classes, it shows the probability of the second class
+    with the decision boundary. For other data, it shows predicted against observed values of the test rows with 95 %
+    predictive intervals, or the probability of the observed class of each row.
 
     Parameters
     ----------
     source : Run, Recording, path or dict
         A network on data; or the part ``prediction`` of a frame, with its scene under ``scene``.
     observations : bool, default False
-        Whether a band also has dashed lines around 95 % of the observations.
+        Whether to show the 95 % predictive interval of observations.
 
     Examples
     --------

@@ -18,7 +18,7 @@ GAP = 0.06  # of a bar's width
 
 
 class Probability(Figure):
-    """Draw how many of the draws give a row which probability, and the beta density that is fitted to them."""
+    """Plot a histogram over draws of a class probability of one row, with a fitted beta density."""
 
     name = "chances"
     title = "Probability of one row"
@@ -43,7 +43,7 @@ class Probability(Figure):
 
 
 def probability(source: Any, *, bins: int = 10) -> Drawing:
-    """Draw how many of the draws give a row which probability, and the beta density that is fitted to them.
+    """Plot a histogram over draws of a class probability of one row, with a fitted beta density.
 
     Parameters
     ----------

@@ -69,20 +69,20 @@ def _envelopes(curve: dict[str, Any], place: int, alone: bool) -> list[Mark]:
 
 
 def roc(source: Any, observed: Any = None, *, positive: int | None = None) -> Drawing:
-    """Draw the mean of the draws' ROC curves, with envelopes that hold 80, 95 and 99 % of them.
+    """Plot the mean ROC curve over draws, with envelopes that contain 80, 95 and 99 % of the curves.
 
-    Several sources have the envelope of 95 % alone. The legend has the area under the curve, and its standard deviation
-    over the draws.
+    For several sources, only the 95 % envelope is shown. The legend contains the mean and standard deviation over draws
+    of the area under the curve.
 
     Parameters
     ----------
     source : Run, Recording, path, array, list or dict
-        Networks with classes; or probabilities (rows, classes) or (draws, rows, classes); or a dict of such by their
-        names; or the part ``roc`` of a frame.
+        A classification network; probabilities (rows, classes) or (draws, rows, classes); a dict of these by name; or
+        the part ``roc`` of a frame.
     observed : array_like, shape (rows,), optional
-        Class numbers, where probabilities are given.
+        Observed classes. Required if ``source`` contains probabilities.
     positive : int, optional
-        The class to find among all; of two classes the default is class 1.
+        The positive class. The default for two classes is class 1.
 
     Examples
     --------

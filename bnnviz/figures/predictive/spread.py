@@ -41,7 +41,7 @@ class Spread(Figure):
 
 
 def spread(source: Any) -> Drawing:
-    """Draw how far the draws of a network differ on a map: the standard deviation of the probability of class 1.
+    """Plot the standard deviation over draws of the probability of class 1 as a function of two inputs.
 
     Parameters
     ----------

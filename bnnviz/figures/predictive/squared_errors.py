@@ -69,9 +69,9 @@ def _box(box: dict[str, Any], place: int) -> list[Mark]:
 
 
 def squared_errors(source: Any) -> Drawing:
-    """Draw violins and boxes of squared errors on a logarithmic axis, with their means.
+    """Plot violin and box plots of squared errors on a logarithmic axis, with their means.
 
-    A box is the middle half, its whiskers end at the last error within 1.5 of its width.
+    The box shows the quartiles. The whiskers extend to the last error within 1.5 times the interquartile range.
 
     Parameters
     ----------

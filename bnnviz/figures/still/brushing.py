@@ -15,7 +15,7 @@ _TOOLS = {"tools": ["lasso_select"], "active_tools": ["box_select"]}
 
 
 def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
-    """Link figures: draws selected in one by a box or lasso are highlighted in all.
+    """Link figures so that draws selected in one figure are highlighted in all.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
     Returns
     -------
     list of hv.DynamicMap
-        In the same order. A server or a notebook has to be there: a page that is saved shows all draws.
+        Linked figures in the same order. Selection requires a server or a notebook; saved pages show all draws.
 
     Raises
     ------
     BnnvizError
-        If the points of a figure do not know their draws.
+        If a figure does not contain the indices of its draws.
 
     Examples
     --------

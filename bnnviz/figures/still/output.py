@@ -31,18 +31,18 @@ _FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
 
 
 def save(figure: Any, out: str | os.PathLike, *, title: str = "", dpi: int = 200) -> Path:
-    """Write a figure to a file, whole or not at all.
+    """Write a figure to a file.
 
     Parameters
     ----------
     figure : HoloViews object
     out : path
-        The suffix selects the format: ``.html`` (Bokeh, one page that needs no network), ``.pdf``, ``.svg``, ``.eps``
-        or ``.png`` (Matplotlib).
+        The suffix determines the format: ``.html`` (a self-contained page with Bokeh), ``.pdf``, ``.svg``, ``.eps`` or
+        ``.png`` (Matplotlib).
     title : str, default ""
         Title of the page.
     dpi : int, default 200
-        Dots to an inch of a ``.png``.
+        Resolution of a ``.png`` file in dots per inch.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def _written(out: Path, make: Callable[[Path], Any]) -> Path:
 
 
 def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | None = None) -> str:
-    """Return an HTML page with a figure, which needs no network.
+    """Return a self-contained HTML page with a figure.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     *above : str
         HTML above the figure.
     below : str
-        HTML below it.
+        HTML below the figure.
     dark : bool, optional
-        Whether the page is dark; by default as the figure is.
+        Whether to use the dark theme. The default is the theme of the figure.
 
     Examples
     --------

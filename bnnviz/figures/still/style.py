@@ -19,13 +19,13 @@ Options = dict[str, Any]
 
 
 def use(*backends: str) -> None:
-    """Choose the backends that figures are styled for; without a choice, each one that is installed.
+    """Set the backends for which figures are styled. The default is all installed backends.
 
     Parameters
     ----------
     *backends : {"bokeh", "matplotlib"}
-        The first one is the default of HoloViews. In a notebook, ``use("matplotlib")`` shows images, which are saved
-        with the notebook.
+        Names of the backends. The first is the default of HoloViews. In a notebook, ``use("matplotlib")`` displays
+        images that are saved with the notebook.
 
     Raises
     ------

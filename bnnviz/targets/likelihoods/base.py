@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 
 class Likelihood:
-    """Likelihood of observations given outputs (chains, rows, outputs); losses are summed over rows.
+    """Base class of likelihoods of observations given outputs (chains, rows, outputs).
 
-    Observations are (rows,) for all chains, or (chains, rows); several columns are the last axis. Subclass it for a
-    custom likelihood: ``log_density`` suffices for sampling and for predicting outputs. Predicting observations takes
-    ``mean``, ``variance``, ``cdf`` and ``draw``; for classes it takes ``mean``.
+    Observations have the shape (rows,) or (chains, rows), with an additional last axis for several columns. Losses are
+    summed over rows. Custom likelihoods must implement ``log_density``. To predict observations, they must also
+    implement ``mean``, ``variance``, ``cdf`` and ``draw``, or for classes only ``mean``.
 
     Attributes
     ----------
     name : str
     task : {"regression", "classification", "outputs"}
-        Kind of predictions: numbers, classes, or only outputs.
+        Type of predictions: numbers, classes, or only outputs.
     columns : int
         Number of columns of the observations.
     parameters : sequence of str
         Labels of the learned coordinates.
     by_hand : bool
-        Whether the derivatives by the outputs are implemented.
+        Whether derivatives with respect to the outputs are implemented.
     discrete : bool
         Whether observations are integers.
     row_information : float or None
-        Expected curvature of a row by each parameter, if it is a known number.
+        Expected curvature of a row with respect to each parameter, if it is constant.
     takes_logits : str
-        Meaning of outputs that must cover all real numbers, such as "logits"; empty if they need not.
+        Name of outputs that must be unbounded, such as "logits"; empty if outputs may be bounded.
 
     Examples
     --------
@@ -67,12 +67,12 @@ class Likelihood:
 
     @property
     def predicts(self) -> bool:
-        """Whether the methods that predict observations are implemented."""
+        """Whether predictions of observations are implemented."""
         needed = ("mean",) if self.task == "classification" else ("mean", "variance", "cdf", "draw")
         return all(getattr(type(self), name) is not getattr(Likelihood, name) for name in needed)
 
     def fitted(self, y: Tensor) -> Self:
-        """Return the likelihood for observations (rows, columns), from which it may set columns and classes."""
+        """Return the likelihood for given observations (rows, columns)."""
         if y.shape[1] != self.columns:
             raise BnnvizError(
                 f"The observations have shape {tuple(y.shape)}; a {self.name} likelihood needs"
@@ -82,17 +82,17 @@ class Likelihood:
         return self
 
     def kept(self, y: Tensor) -> Tensor:
-        """Return observations (rows, columns) in the target's form: (rows,) for one column."""
+        """Convert observations (rows, columns) to the format of the target; (rows,) for one column."""
         y = y.double()
         return y[:, 0] if self.columns == 1 else y
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Check observations in the target's form.
+        """Validate observations.
 
         Raises
         ------
         BnnvizError
-            If they do not fit.
+            If they are invalid.
         """
 
     def width(self) -> tuple[int | None, str]:
@@ -116,7 +116,7 @@ class Likelihood:
         return -self.log_density(f, y).sum(-1)
 
     def derivatives(self, f: Tensor, y: Tensor, raw: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the loss (chains,), and its derivatives by the outputs and by the parameters (chains, parameters)."""
+        """Return the loss (chains,) and its derivatives with respect to outputs and parameters (chains, parameters)."""
         with torch.enable_grad():
             leaves = f.detach().requires_grad_(True), raw.detach().requires_grad_(True)
             loss = self.at(leaves[1]).loss(leaves[0], y)
@@ -124,7 +124,7 @@ class Likelihood:
         return loss.detach(), *slopes
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the derivative of the loss by the outputs, shaped like them."""
+        """Return the derivative of the loss with respect to the outputs."""
         return self.derivatives(f, y, f.new_zeros(len(f), len(self.parameters)))[1]
 
     def curvature(self, f: Tensor, first: Tensor) -> Tensor:
@@ -132,9 +132,10 @@ class Likelihood:
         raise NotImplementedError
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return a positive semidefinite matrix for each row's loss, (chains, rows, outputs, outputs).
+        """Return the positive semidefinite curvature of the loss of each row, (chains, rows, outputs, outputs).
 
-        It is the expected second derivative; if that is unknown, the positive part of the second derivative.
+        This is the expected second derivative, or the positive part of the second derivative if the expectation is
+        unknown.
         """
         with torch.enable_grad():
             at = f.detach().requires_grad_(True)
@@ -158,10 +159,9 @@ class Likelihood:
         return vectors * values.clamp_min(0).sqrt()[..., None, :]
 
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the curvature (parameters,) by the parameters at one state: the sum of squared per-row derivatives.
+        """Return the curvature (parameters,) of the parameters at one state, as a sum of squared per-row derivatives.
 
-        It is the expected curvature where that is known. Outputs are (1, rows, outputs), the parameters (1,
-        parameters).
+        If the expected curvature is known, it is used instead. Shapes are (1, rows, outputs) and (1, parameters).
         """
         rows = f.shape[1]
         if self.row_information is not None:
@@ -182,11 +182,11 @@ class Likelihood:
         raise NotImplementedError
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of at most y, (rows,) or (rows, columns), for each chain; on the CPU."""
+        """Return the distribution function at y, (rows,) or (rows, columns), for each chain."""
         raise NotImplementedError
 
     def draw(self, f: Tensor, rng: Generator) -> np.ndarray:
-        """Draw an observation for each chain and row, shaped like the mean; on the CPU."""
+        """Draw an observation for each chain and row."""
         raise NotImplementedError
 
 

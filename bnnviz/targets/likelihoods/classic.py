@@ -31,7 +31,7 @@ class Normal(RealNumbers):
     ----------
     sd : float
     learned : bool
-        Whether the logarithm of the sd is that of ``sd`` plus r ~ N(0, 1).
+        Whether the sd is learned, with the prior ``log sd + r``, r ~ N(0, 1).
 
     Examples
     --------
@@ -51,17 +51,17 @@ class Normal(RealNumbers):
         self.parameters = ("log noise",) if learned else ()
 
     def fitted(self, y: Tensor) -> Likelihood:
-        """Return the likelihood for one column, or for several with a separate noise each."""
+        """Return the likelihood for one or several columns."""
         if y.shape[1] == 1:
             return self
         return IndependentNormals([self.sd] * y.shape[1], bool(self.parameters))
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with each chain's noise, if it is learned."""
+        """Return the likelihood with the learned noise of each chain."""
         return NormalOfEach(math.log(self.sd) + raw[:, 0]) if self.parameters else self
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the noise's sd, if it is learned."""
+        """Return the learned sd of the noise."""
         return {"noise_sd": self.sd * raw[:, 0].exp()} if self.parameters else {}
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
@@ -145,7 +145,7 @@ class Bernoulli(Likelihood):
     takes_logits = "a logit"
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Raise if an observation is neither 0 nor 1."""
+        """Raise an error if an observation is neither 0 nor 1."""
         if not ((y == 0) | (y == 1)).all():
             raise BnnvizError("A bernoulli likelihood needs observations that are 0 or 1.", "data")
 
@@ -188,7 +188,7 @@ class Categorical(Likelihood):
     takes_logits = "logits"
 
     def width(self) -> tuple[int | None, str]:
-        """Return that any number of outputs is allowed."""
+        """Return the number of outputs, which is arbitrary."""
         return None, "(rows, classes), one output for each class"
 
     def kept(self, y: Tensor) -> Tensor:
@@ -196,7 +196,7 @@ class Categorical(Likelihood):
         return class_numbers(y[:, 0], self.name)
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Raise if a class has no output."""
+        """Raise an error if a class has no output."""
         if len(y) and (y.min() < 0 or y.max() >= outputs):
             raise BnnvizError(
                 f"The classes run from {int(y.min())} to {int(y.max())}; with {outputs} outputs"
@@ -215,7 +215,7 @@ class Categorical(Likelihood):
         return spread.sum(-1)
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the covariance of a label's indicators."""
+        """Return the covariance of the class indicators."""
         probability = torch.softmax(f, -1)
         return torch.diag_embed(probability) - probability[..., None] * probability[..., None, :]
 

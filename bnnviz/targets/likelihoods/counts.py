@@ -36,7 +36,7 @@ class _CountLikelihood(Likelihood):
 
 
 class Poisson(_CountLikelihood):
-    """y is Poisson with log mean f.
+    """Poisson distribution of y with log mean f.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Poisson(_CountLikelihood):
         return self.mean(f)
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of at most y."""
+        """Return the distribution function at y."""
         mean = numbers(self.mean(f))
         return np.where(y >= 0, special.pdtr(np.floor(np.maximum(y, 0)), mean), 0.0)
 
@@ -71,12 +71,12 @@ class Poisson(_CountLikelihood):
 
 
 class NegativeBinomial(_CountLikelihood):
-    """y is negative binomial with log mean f and concentration r, with a larger variance than Poisson.
+    """Negative binomial distribution of y with log mean f and concentration r.
 
     Parameters
     ----------
     concentration : float, optional
-        The default is to learn it: ``log r ~ N(0, 2^2)``.
+        Concentration. By default it is learned, with the prior ``log r ~ N(0, 2^2)``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class NegativeBinomial(_CountLikelihood):
         self._log: Constants | Tensor = Constants([[0.0 if concentration is None else math.log(concentration)]])
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with each chain's concentration, if it is learned."""
+        """Return the likelihood with the learned concentration of each chain."""
         if not self.parameters:
             return self
         made = NegativeBinomial(1.0)
@@ -103,7 +103,7 @@ class NegativeBinomial(_CountLikelihood):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the concentration, if it is learned."""
+        """Return the learned concentration."""
         return {"concentration": (self.spread * raw[:, 0]).exp()} if self.parameters else {}
 
     def log_concentration(self, f: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ class NegativeBinomial(_CountLikelihood):
         return mean + mean.square() * torch.exp(-self.log_concentration(f))
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of at most y."""
+        """Return the distribution function at y."""
         mean, r = numbers(self.mean(f)), numbers(torch.exp(self.log_concentration(f)))
         return np.where(y >= 0, special.betainc(r, np.floor(np.maximum(y, 0)) + 1, r / (r + mean)), 0.0)
 

@@ -50,7 +50,7 @@ class RealNumbers(Likelihood):
         return self._scale(f).square()
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of at most y."""
+        """Return the distribution function at y."""
         z = y - numbers(self.mean(f))
         z /= numbers(self._scale(f))
         return self._standard_cdf(z)
@@ -70,12 +70,12 @@ class RealNumbers(Likelihood):
 
 
 class IndependentNormals(RealNumbers):
-    """Each column of y is normal around an output, with a separate sd.
+    """Independent normal columns of y with means f and separate standard deviations.
 
     Parameters
     ----------
     sds : sequence of float
-        One for each column.
+        Standard deviation of each column.
     learned : bool
         Whether ``log sd_k = log sds[k] + r_k`` with r_k ~ N(0, 1).
 
@@ -99,7 +99,7 @@ class IndependentNormals(RealNumbers):
         return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with each chain's noises, if they are learned."""
+        """Return the likelihood with the learned noise of each chain."""
         if not self.parameters:
             return self
         made = IndependentNormals(self.sds)
@@ -107,7 +107,7 @@ class IndependentNormals(RealNumbers):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the noises' sds, if they are learned."""
+        """Return the learned standard deviations."""
         return {"noise_sd": self._base.like(raw).exp() * raw.exp()} if self.parameters else {}
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
@@ -170,15 +170,15 @@ class _ScaleFamily(RealNumbers):
 
 
 class StudentT(_ScaleFamily):
-    """(y - f) / scale has Student's t distribution, which reduces the influence of outliers.
+    """Student's t distribution of (y - f) / scale, which is robust to outliers.
 
     Parameters
     ----------
     df : float
-        Degrees of freedom, above 2, so that the variance is finite.
+        Degrees of freedom, greater than 2.
     scale : float
     learned : bool
-        Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
+        Whether the scale is learned, with the prior ``log scale + r``, r ~ N(0, 1).
 
     Examples
     --------
@@ -219,14 +219,14 @@ class StudentT(_ScaleFamily):
 
 
 class LogNormal(_ScaleFamily):
-    """The logarithm of y is normal around f: y is positive and skewed, and its sd grows with its mean.
+    """Log-normal distribution of y, where the mean of log y is f.
 
     Parameters
     ----------
     scale : float
-        The sd of log y.
+        Standard deviation of log y.
     learned : bool
-        Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
+        Whether the scale is learned, with the prior ``log scale + r``, r ~ N(0, 1).
 
     Examples
     --------
@@ -244,7 +244,7 @@ class LogNormal(_ScaleFamily):
         super().__init__(scale, learned)
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Raise if an observation is not positive."""
+        """Raise an error if an observation is not positive."""
         if len(y) and not (y > 0).all():
             raise BnnvizError(
                 f"A log_normal likelihood needs positive observations, and one is {float(y.min()):g}.", "data"
@@ -272,7 +272,7 @@ class LogNormal(_ScaleFamily):
         return torch.expm1(self._spread(f).square()) * self.mean(f).square()
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of at most y."""
+        """Return the distribution function at y."""
         log_y = np.log(np.maximum(y, np.finfo(float).tiny))
         return np.where(y > 0, special.ndtr((log_y - numbers(f[..., 0])) / numbers(self._spread(f))), 0.0)
 

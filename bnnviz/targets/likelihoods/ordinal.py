@@ -24,15 +24,15 @@ from bnnviz.targets.likelihoods.base import Constants, Likelihood, class_numbers
 
 
 class Ordinal(Likelihood):
-    """y in {0, ..., K - 1}, ordered, given by one output and K - 1 cut points.
+    """Ordinal distribution of y in {0, ..., K - 1} with one output and K - 1 cut points.
 
     Parameters
     ----------
     classes : int, optional
-        K; by default one more than the largest observation.
+        Number of classes K. The default is one more than the largest observation.
     cut_points : sequence of float, optional
-        Increasing. By default they are learned: starting from equally probable classes at f = 0, the first is shifted
-        by r ~ N(0, 1), and so is the logarithm of each gap.
+        Increasing cut points. By default they are learned, starting from equally probable classes at f = 0, with
+        standard normal priors of the shift of the first cut point and of the logarithms of the gaps.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Ordinal(Likelihood):
         return class_numbers(y[:, 0], self.name)
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Raise if a class is beyond the cut points."""
+        """Raise an error if a class is beyond the cut points."""
         if len(y) and (y.min() < 0 or y.max() >= self._count):
             raise BnnvizError(
                 f"The classes run from {int(y.min())} to {int(y.max())}; {self._count} classes must run from 0"
@@ -101,7 +101,7 @@ class Ordinal(Likelihood):
         return self._count
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with each chain's cut points, if they are learned."""
+        """Return the likelihood with the learned cut points of each chain."""
         if not self.parameters:
             return self
         base = self._cuts.like(raw)
@@ -111,7 +111,7 @@ class Ordinal(Likelihood):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the cut points, if they are learned."""
+        """Return the learned cut points."""
         return {"cut_points": self.at(raw)._cuts} if self.parameters else {}
 
     def cut_points(self, f: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ class Ordinal(Likelihood):
         return found.like(f) if isinstance(found, Constants) else found.to(f)[:, None]
 
     def log_probabilities(self, f: Tensor) -> Tensor:
-        """Return the logarithm of each class's probability, (chains, rows, K)."""
+        """Return the log probability of each class, (chains, rows, K)."""
         cuts = self.cut_points(f)
         above = cuts - f  # (chains, rows, K - 1)
         upper = functional.pad(functional.logsigmoid(above), (0, 1))

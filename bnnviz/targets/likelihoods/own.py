@@ -22,13 +22,13 @@ _BEYOND = 50.0  # distance from the tried outputs that a run may reach
 
 
 class OwnLikelihood(Likelihood):
-    """A log likelihood given by a function of outputs (rows, outputs) and observations, one value per row.
+    """Likelihood defined by a function that returns one log density per row.
 
     Parameters
     ----------
     function : callable
-        From outputs (rows, outputs) and observations (rows,), or (rows, columns), to log densities (rows,), in torch.
-        Integer observations stay integers.
+        Function in torch that maps outputs (rows, outputs) and observations (rows,) or (rows, columns) to log densities
+        (rows,). Integer observations are not converted.
 
     Examples
     --------
@@ -62,11 +62,11 @@ class OwnLikelihood(Likelihood):
         return y[:, 0] if self.columns == 1 else y
 
     def width(self) -> tuple[int | None, str]:
-        """Return that any number of outputs is allowed."""
+        """Return the number of outputs, which is arbitrary."""
         return None, "(rows, outputs)"
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the function's values, (chains, rows); nan at non-finite outputs, without calling it."""
+        """Return the log densities (chains, rows); nan for non-finite outputs."""
         own_rows = y.ndim > (1 if self.columns == 1 else 2)
         finite = torch.isfinite(f).all(-1)
         f = torch.where(finite[..., None], f, 0.0)
@@ -77,16 +77,17 @@ class OwnLikelihood(Likelihood):
         return torch.where(finite, found, torch.nan)
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return minus the sum of the function's values."""
+        """Return the negative sum of the log densities."""
         return -self.log_density(f, y).sum(-1)
 
     def tried(self, f: Tensor, y: Tensor) -> None:
-        """Try the function on a few outputs (draws, rows, outputs), and determine how to call it.
+        """Validate the function on outputs (draws, rows, outputs) and determine how to vectorise it.
 
         Raises
         ------
         BnnvizError
-            If its values are not one finite number per row, depend on other rows, or do not depend on the outputs.
+            If the function does not return one finite number per row, or its values depend on other rows or not on the
+            outputs.
         """
         one, found = f[0], self._called(f[0], y)
         if not isinstance(found, Tensor) or found.shape != one.shape[:1] or not found.is_floating_point():
@@ -185,7 +186,7 @@ class OwnLikelihood(Likelihood):
         return value.detach(), slope
 
     def is_loss(self, f: Tensor, y: Tensor) -> bool:
-        """Return whether the likelihood increases at outputs far from some (rows, outputs): the sign is wrong."""
+        """Return whether the likelihood increases far from given outputs (rows, outputs)."""
         away = torch.randn(f.shape, generator=torch.Generator().manual_seed(0)).to(f)
         for side in (-1.0, 1.0):
             with torch.no_grad():
