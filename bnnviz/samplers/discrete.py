@@ -44,16 +44,18 @@ class Discrete(param.Parameterized):
         bounds=(1e-3, 10.0),
         scale="log",
         live=True,
-        doc="The density sampled is exp(-U / temperature): below 1 a cold posterior.",
+        doc="Temperature of the density exp(-U / temperature). Values below 1 define cold posteriors.",
     )
-    thin = settings.Integer(10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
+    thin = settings.Integer(
+        10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
+    )
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],
-        doc="Initial positions. mode: the end of each chain's descent by Adam. auto: mode for networks (after at most"
-        " 100 steps if noise or prior are learned, because the mode fits the noise), random points for densities.",
+        doc="Initial positions. mode: the mode found by Adam for each chain. auto: mode for networks (at most 100 steps"
+        " if noise or prior are learned, because the mode overfits), random points for densities.",
     )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam towards a mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Number of Adam steps for finding a mode.")
 
     step_size: float | None = None
 

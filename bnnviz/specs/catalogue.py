@@ -25,29 +25,27 @@ OWN = {"Your network": "network", "Your function": "function"}
 class RunSettings(settings.param.Parameterized):
     """The settings of a run that do not belong to the sampler or the target."""
 
-    chains = settings.Integer(4, bounds=(1, 16_384), doc="Chains that advance together, one row of the state each.")
+    chains = settings.Integer(4, bounds=(1, 16_384), doc="Number of chains, which advance in lock-step.")
     draws = settings.Integer(
         1000,
         bounds=(1, 1_000_000),
         allow_None=True,
-        doc="Draws kept per chain; empty: a live run without an end.",
+        doc="Number of draws per chain. Empty: unlimited.",
     )
     warmup = settings.Integer(
         200,
         bounds=(0, 1_000_000),
-        doc="Draws per chain that are discarded at the start; for samplers that warm up by moves, such as HMC and NUTS,"
-        " the number of warm-up moves.",
+        doc="Number of initial draws per chain to discard. For HMC and NUTS, the number of warm-up iterations.",
     )
-    seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of the run's random generator.")
+    seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of the random number generator.")
     device = settings.Text("auto", doc="auto, cpu, cuda or cuda:N.")
     dtype = settings.Choice("float32", objects=["float32", "float64"], doc="Precision of states and gradients.")
     kernel = settings.Choice(
         "eager",
         objects=["eager", "compiled"],
-        doc="How steps are computed. eager: operation by operation. compiled: the whole step as machine code, many"
-        " times faster with few chains; it needs a C++ compiler, and the first compilation takes half a minute, during"
-        " which a live run continues. On a GPU compiled captures the step as a CUDA graph, at once and without a"
-        " compiler.",
+        doc="eager executes a step operation by operation. compiled compiles the whole step, which is many times faster"
+        " with few chains. It requires a C++ compiler, and the first compilation takes about half a minute, during"
+        " which a live run continues. On a GPU, compiled captures the step as a CUDA graph without a compiler.",
     )
 
 

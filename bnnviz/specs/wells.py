@@ -53,7 +53,7 @@ class WellsSettings(param.Parameterized):
         doc="Leapfrog steps of a move; not given in the paper.",
     )
     momentum_persistence = settings.Number(
-        0.5, bounds=(0.0, 0.99), step=0.05, doc="Share of the velocity that is kept between moves."
+        0.5, bounds=(0.0, 0.99), step=0.05, doc="Fraction of the velocity that is kept between transitions."
     )
     draws_each = settings.Integer(100, bounds=(1, 1000), scale="log", doc="Draws from each functional.")
     seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of all random numbers.")

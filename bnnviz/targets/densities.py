@@ -47,11 +47,11 @@ class Gaussian(Target):
         1.0,
         bounds=(0.01, 100.0),
         scale="log",
-        doc="Standard deviation of the last coordinate; that of the first is 1.",
+        doc="Standard deviation of the last coordinate. The first coordinate has 1.",
     )
-    mean_list = settings.Text("", label="Mean", doc="Mean as a JSON list, such as [0, 1]; empty means zero.")
+    mean_list = settings.Text("", label="Mean", doc="Mean as a JSON list, such as [0, 1]. Empty: zero.")
     cov_list = settings.Text(
-        "", label="Covariance", when=_MANY, doc="Covariance as JSON rows; empty: from the settings above."
+        "", label="Covariance", when=_MANY, doc="Covariance as JSON rows. Empty: computed from the other settings."
     )
 
     def __init__(self, mean: Any = None, cov: Any = None, **values: Any) -> None:
@@ -149,7 +149,7 @@ class Banana(Target):
     fixed_dim = 2
     dim = 2
 
-    bend = settings.Number(1.0, bounds=(0.0, 3.0), step=0.05, doc="How strongly the ridge is bent.")
+    bend = settings.Number(1.0, bounds=(0.0, 3.0), step=0.05, doc="Curvature of the ridge.")
     width = settings.Number(0.5, bounds=(0.05, 2.0), step=0.05, doc="Standard deviation across the ridge.")
 
     def potential(self, x: Tensor) -> Tensor:
@@ -357,7 +357,10 @@ class Funnel(Target):
 
     size = settings.Integer(2, bounds=(2, 100), label="Dimension", doc="Number of coordinates, including v.")
     spread = settings.Number(
-        3.0, bounds=(0.1, 5.0), step=0.1, doc="Standard deviation of v; Neal uses 3, 1 is much easier."
+        3.0,
+        bounds=(0.1, 5.0),
+        step=0.1,
+        doc="Standard deviation of v. Neal uses 3; smaller values are easier to sample.",
     )
 
     def __init__(self, **values: Any) -> None:

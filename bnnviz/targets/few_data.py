@@ -38,7 +38,7 @@ class LogisticRegression(RowTarget):
     fixed_dim = 3
     dim = 3
 
-    rows = settings.Integer(100, bounds=(10, 10_000), doc="Rows of the synthetic data set.")
+    rows = settings.Integer(100, bounds=(10, 10_000), doc="Number of rows of the synthetic data set.")
     prior_sd = settings.Number(2.0, bounds=(0.1, 10.0), scale="log", doc="Standard deviation of the normal prior.")
 
     def __init__(self, **values: Any) -> None:
@@ -159,7 +159,7 @@ class TwoData(RowTarget):
     fixed_dim = 1
     dim = 1
 
-    apart = settings.Number(1.0, bounds=(0.0, 5.0), step=0.1, label="c", doc="The data are at c and -c.")
+    apart = settings.Number(1.0, bounds=(0.0, 5.0), step=0.1, label="c", doc="The observations are c and -c.")
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)

@@ -61,7 +61,7 @@ class ImageNetwork(BNN):
         unit="rows",
         empty="all rows",
         label="Training rows",
-        doc="Number of training rows, with equal shares of the classes if possible; empty: all.",
+        doc="Number of training rows, balanced over classes if possible. Empty: all rows.",
     )
     test_rows = settings.Integer(
         1000,
@@ -69,10 +69,10 @@ class ImageNetwork(BNN):
         scale="log",
         unit="rows",
         label="Test rows",
-        doc="Number of test rows for predictions and scores, with equal shares of the classes if possible.",
+        doc="Number of test rows for predictions and scores, balanced over classes if possible.",
     )
     prior_sd = settings.Number(
-        1.0, bounds=(0.01, 100.0), scale="log", doc="Standard deviation of the normal prior of every weight."
+        1.0, bounds=(0.01, 100.0), scale="log", doc="Standard deviation of the normal prior of the weights."
     )
 
     def __init__(self, **values: Any) -> None:

@@ -83,8 +83,8 @@ SETS = (
     Toy(
         name="toy_a",
         title="Toy A: two sines",
-        doc="500 points of x + 0.3 sin(2 pi x) + 0.3 sin(4 pi x) on an interval of length 0.5, moved by -0.25"
-        " to the middle; the noise (sd 0.015) acts inside the sines too. Not standardised.",
+        doc="500 points of x + 0.3 sin(2 pi x) + 0.3 sin(4 pi x) on an interval of length 0.5, shifted by -0.25; the"
+        " noise (sd 0.015) acts inside the sines too. Not standardised.",
         inputs=1,
         rows=500,
         draw=_draw_a,
@@ -96,8 +96,8 @@ SETS = (
     Toy(
         name="toy_b",
         title="Toy B: two clusters with a gap",
-        doc="500 points of x + sin(4 x) + sin(13 x) in two clusters, 0 to 0.6 and 0.8 to 1, moved by -0.5:"
-        " watch the band in the gap; the noise (sd 0.015) acts inside the sines too. Not standardised.",
+        doc="500 points of x + sin(4 x) + sin(13 x) in two clusters, 0 to 0.6 and 0.8 to 1, shifted by -0.5, with a gap"
+        " between the clusters; the noise (sd 0.015) acts inside the sines too. Not standardised.",
         inputs=1,
         rows=500,
         draw=_draw_b,
@@ -109,8 +109,8 @@ SETS = (
     Toy(
         name="toy_c",
         title="Toy C: few points of x sin(4 pi x)",
-        doc="28 evenly spaced points of x sin(4 pi x) from -0.45 to 0.45, with noise of sd 0.015. Few enough"
-        " to see the prior at the ends. Not standardised.",
+        doc="28 evenly spaced points of x sin(4 pi x) from -0.45 to 0.45, with noise of sd 0.015. The prior is visible"
+        " outside the data. Not standardised.",
         inputs=1,
         rows=28,
         draw=_draw_c,

@@ -87,8 +87,8 @@ SETS = (
     Shape(
         name="circles",
         title="Circle in a circle",
-        doc="120 points of two circles around the origin, of radius 1.5 and 0.75, one for each class, with noise of"
-        " sd 0.15. Not standardised.",
+        doc="120 points on two concentric circles of radius 1.5 and 0.75, one for each class, with noise of sd 0.15."
+        " Not standardised.",
         curves=_circles,
         noise_sd=0.15,
         seed=5,

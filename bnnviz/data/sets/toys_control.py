@@ -73,12 +73,12 @@ class ControlSet(DataEntry):
 
 
 def _control(rows: int, threshold: bool) -> ControlSet:
-    labels = "the likelier class of" if threshold else "drawn with the probabilities of"
+    labels = "are the more probable class of" if threshold else "drawn from"
     return ControlSet(
         name=f"control_{rows}_threshold" if threshold else f"control_{rows}",
         title=f"Control, {rows:,} rows{', labels without noise' if threshold else ''}",
         doc=f"{rows:,} rows of three normal inputs, labels {labels} a known 3-3-1 tanh network with weights N(0, 2^2),"
-        " another one for each split; 400 test rows. The PMCnet paper's control set; not standardised.",
+        " which differs between splits; 400 test rows. The control set of the PMCnet paper; not standardised.",
         rows=rows,
         threshold=threshold,
     )

@@ -79,7 +79,7 @@ SETS = (
         name="pmcnet_ionosphere",
         title="Ionosphere, PMCnet's split",
         doc="Radar returns from the ionosphere, good (1) or bad (0), with 33 features: 210 training, 70 validation and"
-        " 71 test rows, those of the PMCnet paper, with its starting weights for hidden=5.",
+        " 71 test rows as in the PMCnet paper, with its initial weights for hidden=5.",
         inputs=33,
         rows=351,
         task=_CLASSIFICATION,
@@ -94,8 +94,8 @@ SETS = (
         "tanh",
         name="pmcnet_glass",
         title="Glass, PMCnet's split",
-        doc="Six kinds of glass from nine features: 128 training, 43 validation and 43 test rows, those of the PMCnet"
-        " paper, of two kinds one row each in the test, with its starting weights for hidden=10.",
+        doc="Six types of glass from nine features: 128 training, 43 validation and 43 test rows as in the PMCnet"
+        " paper, with its initial weights for hidden=10. Two types have a single test row.",
         inputs=9,
         rows=214,
         task=_CLASSIFICATION,
@@ -107,8 +107,8 @@ SETS = (
     TextTable(
         name="pmcnet_wine",
         title="Wine, 6:2:2",
-        doc="Three cultivars of wine from 13 results of a chemical analysis: 106 training, 36 validation and 36 test"
-        " rows, in the proportion of the PMCnet paper, whose own division is not public.",
+        doc="Three cultivars of wine from 13 features of a chemical analysis: 106 training, 36 validation and 36 test"
+        " rows. The split of the PMCnet paper is not public.",
         inputs=13,
         rows=178,
         task=_CLASSIFICATION,
@@ -125,7 +125,7 @@ SETS = (
         name="pmcnet_naval",
         title="Naval propulsion, PMCnet's split",
         doc="Decay of a frigate's gas turbine compressor from 14 features: 7160 training, 2387 validation and 2387 test"
-        " rows, those of the PMCnet paper, with its starting weights for hidden=100-100 and relu. The target is not"
+        " rows as in the PMCnet paper, with its initial weights for hidden=100-100 and relu. The target is not"
         " standardised.",
         inputs=14,
         rows=11934,
@@ -140,7 +140,7 @@ SETS = (
         name="pmcnet_protein",
         title="Protein structure, PMCnet's split",
         doc="Distance of predicted protein structures from the true ones (RMSD) from 9 features: 27438 training, 9146"
-        " validation and 9146 test rows, those of the PMCnet paper, with its starting weights for hidden=100-100 and"
+        " validation and 9146 test rows as in the PMCnet paper, with its initial weights for hidden=100-100 and"
         " relu. The target is not standardised.",
         inputs=9,
         rows=45730,

@@ -26,8 +26,8 @@ SETS = (
     YourFile(
         name="own",
         title="Your file",
-        doc="A table of yours: open a CSV file on the page, or give --data FILE.csv --target-column NAME on the"
-        " command line. A random tenth of its rows are the test rows.",
+        doc="An uploaded table: open a CSV file on the page, or pass --data FILE.csv --target-column NAME on the"
+        " command line. A random 10 % of the rows are test rows.",
         task=None,
         inputs=0,
         rows=0,

@@ -81,8 +81,7 @@ class Trained(param.Parameterized):
     schedule = settings.Choice(
         "linear",
         objects=["linear", "cosine", "constant"],
-        doc="Decay of the learning rate. linear: linearly to zero. cosine: to zero, slowly at both ends. constant: no"
-        " decay.",
+        doc="Schedule of the learning rate: linear or cosine decay to zero, or constant.",
     )
     batch_size = settings.Integer(
         None,
@@ -92,7 +91,7 @@ class Trained(param.Parameterized):
         label="Mini-batch",
         unit="rows",
         empty="all rows",
-        doc="Data rows per gradient, redrawn for each step and weighted to represent all rows. Empty: all rows.",
+        doc="Number of random data rows per gradient, redrawn for each step. Empty: all rows.",
     )
 
     def check(self, target: Target) -> None:

@@ -36,7 +36,7 @@ class State(NamedTuple):
 
 @REGISTRY.add
 class BayesByBackprop(Functional, Descending):
-    """Bayes by Backprop: the factorised normal law of the weights closest to the posterior, found by gradients.
+    """Bayes by Backprop: variational inference with a factorised normal distribution of the weights.
 
     Adam minimises -ELBO = E_q[-log likelihood] + KL(q, prior) over the means and sds of q, sd = softplus(rho). The
     first term is averaged over a few draws; the second has a closed form (the paper estimates it too). A chain is one
@@ -63,18 +63,20 @@ class BayesByBackprop(Functional, Descending):
     width = 7
 
     learning_rate = settings.Number(1e-3, bounds=(1e-7, 1.0), scale="log", doc="Initial learning rate of Adam.")
-    steps = settings.Integer(10_000, bounds=(1, 1_000_000), scale="log", doc="Steps of Adam in a chain's descent.")
+    steps = settings.Integer(
+        10_000, bounds=(1, 1_000_000), scale="log", doc="Number of Adam steps of the optimisation of each chain."
+    )
     samples = settings.Integer(
         3,
         bounds=(1, 1000),
         scale="log",
-        doc="Draws over which the fit is averaged in each step, one gradient each.",
+        doc="Number of draws in the Monte Carlo estimate of the loss, at the cost of one gradient each.",
     )
     gradient = settings.Choice(
         "local",
         objects=["local", "weights"],
-        doc="Random variables of a gradient. local: the preactivations of each row, if the target is a multilayer"
-        " perceptron. weights: the weights, once for all rows.",
+        doc="Random variables of a gradient. local: preactivations of each row, for multilayer perceptrons. weights:"
+        " weights, shared by all rows.",
     )
 
     presets = [
@@ -87,7 +89,7 @@ class BayesByBackprop(Functional, Descending):
         {
             "name": "quick",
             "title": "Quick",
-            "doc": "Ten times the learning rate, which suffices for small networks.",
+            "doc": "Ten times the learning rate, for small networks.",
             "settings": {"learning_rate": 0.01, "steps": 3000},
         },
     ]

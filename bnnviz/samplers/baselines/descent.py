@@ -49,7 +49,9 @@ class Descending(Trained, Sampler):
     text = DescentText
     trained: ClassVar[str] = "x"
 
-    steps = settings.Integer(3000, bounds=(1, 1_000_000), scale="log", doc="Steps of Adam in a chain's descent.")
+    steps = settings.Integer(
+        3000, bounds=(1, 1_000_000), scale="log", doc="Number of Adam steps of the optimisation of each chain."
+    )
 
     @property
     def tuning_limit(self) -> int:

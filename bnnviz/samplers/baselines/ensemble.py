@@ -12,7 +12,7 @@ _AUTOMATIC_BATCH, _FEWEST_STEPS, _MOST_STEPS = 100, 50, 5000
 
 @REGISTRY.add
 class Ensemble(Point, Descending):
-    """A deep ensemble: networks trained from different random starts, whose predictions are averaged.
+    """Deep ensemble: averages the predictions of networks trained from different random starts.
 
     A chain is a member, so more chains make a larger ensemble. After its descent by Adam all draws of a chain are its
     end point, so one draw per chain suffices. Disagreement between members indicates uncertainty. Members are modes,
@@ -24,15 +24,13 @@ class Ensemble(Point, Descending):
     registered = "ensemble"
     title = "Deep ensemble"
 
-    weight_decay = settings.Boolean(
-        True, doc="Add the prior's term to each member's loss; without it members fit only the data."
-    )
+    weight_decay = settings.Boolean(True, doc="Add the negative log prior to the loss of each member.")
 
     presets = [
         {
             "name": "paper",
             "title": "As in the paper",
-            "doc": "Each member fits only the data, in mini-batches of 100 rows.",
+            "doc": "Members are trained without a prior on mini-batches of 100 rows.",
             "settings": {"weight_decay": False, "batch_size": 100},
         },
     ]

@@ -41,7 +41,7 @@ class Info(NamedTuple):
 
 @REGISTRY.add
 class Laplace(Sampler):
-    """The Laplace approximation: the normal law at the posterior's mode with the curvature of U there.
+    """Laplace approximation: normal distribution at the mode with the curvature of U at the mode.
 
     A descent by Adam from each chain's random start finds the mode, the lowest of all ends. Newton steps continue if
     the gradient there is not yet zero; if they do not converge, the run is refused. The precision is the Gauss-Newton
@@ -67,26 +67,27 @@ class Laplace(Sampler):
         "all",
         objects=["all", "last_layer"],
         label="Weights",
-        doc="all: every weight varies. last_layer: the last layer's weights vary, the others are fixed at the mode.",
+        doc="all: all weights are random. last_layer: only the weights of the last layer are random; the others are"
+        " fixed at the mode.",
     )
     structure = settings.Choice(
         "full",
         objects=["full", "diagonal"],
-        doc=f"full: the whole precision matrix, for up to {_MOST:,} weights. diagonal: only its diagonal.",
+        doc=f"full: full precision matrix, for up to {_MOST:,} weights. diagonal: diagonal precision matrix.",
     )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam towards the mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Number of Adam steps for finding the mode.")
 
     presets = [
         {
             "name": "last_layer",
             "title": "Last layer",
-            "doc": "The whole matrix of the last layer, as usual for large networks.",
+            "doc": "Full covariance of the last layer, for large networks.",
             "settings": {"subset": "last_layer", "structure": "full"},
         },
         {
             "name": "diagonal",
             "title": "Diagonal",
-            "doc": "All weights, without their correlations: for networks of any size.",
+            "doc": "Diagonal covariance of all weights, for networks of any size.",
             "settings": {"subset": "all", "structure": "diagonal"},
         },
     ]

@@ -9,7 +9,7 @@ from bnnviz.samplers.baselines.mle import PRESETS
 
 @REGISTRY.add
 class MAP(Point, Descending):
-    """The posterior's mode by Adam: a point instead of a distribution, with the prior as weight decay.
+    """Maximum a posteriori (MAP) estimate by Adam, with the prior as weight decay.
 
     A chain is one descent of U from a random start. The descent is the tuning; afterwards all draws of the chain are
     its end point, so one draw suffices. Several chains reach several modes, which differ in U. The learning rate

@@ -90,20 +90,24 @@ class MCDropout(Descending):
     width = 4
 
     drop = settings.Number(
-        0.5, bounds=(0.0, 0.95), step=0.05, label="p", doc="Probability that a hidden unit is dropped; 0 is the MAP."
+        0.5,
+        bounds=(0.0, 0.95),
+        step=0.05,
+        label="p",
+        doc="Dropout probability of hidden units. With 0, the result is the MAP estimate.",
     )
 
     presets = [
         {
             "name": "light",
             "title": "Few units dropped",
-            "doc": "p = 0.1, which suits small networks better than 0.5.",
+            "doc": "p = 0.1, for small networks.",
             "settings": {"drop": 0.1},
         },
         {
             "name": "batches",
             "title": "Mini-batches",
-            "doc": "10,000 steps on 32 rows each.",
+            "doc": "10,000 steps on mini-batches of 32 rows.",
             "settings": {"batch_size": 32, "steps": 10_000, "learning_rate": 3e-3},
         },
     ]

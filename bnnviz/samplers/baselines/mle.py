@@ -12,13 +12,13 @@ PRESETS: list[dict[str, Any]] = [
     {
         "name": "batches",
         "title": "Mini-batches",
-        "doc": "10,000 steps on 32 rows each, as networks are trained on large data.",
+        "doc": "10,000 steps on mini-batches of 32 rows.",
         "settings": {"batch_size": 32, "steps": 10_000, "learning_rate": 3e-3},
     },
     {
         "name": "long",
         "title": "A long descent",
-        "doc": "20,000 steps with a cosine schedule, to converge as far as Adam can.",
+        "doc": "20,000 steps with a cosine schedule.",
         "settings": {"steps": 20_000, "schedule": "cosine"},
     },
 ]
@@ -26,7 +26,7 @@ PRESETS: list[dict[str, Any]] = [
 
 @REGISTRY.add
 class MLE(Point, Descending):
-    """Maximum likelihood by Adam: the network as it is usually trained, without a prior and without uncertainty.
+    """Maximum likelihood estimate by Adam.
 
     A chain is one descent of the negative log likelihood from a random start. The descent is the tuning; afterwards all
     draws of the chain are its end point, so one draw suffices. The learning rate decays to zero, linearly by default.

@@ -69,7 +69,7 @@ def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, uniform: Tensor
 
 @REGISTRY.add
 class SAE(Trained, Sampler):
-    """Sequential anchored ensembles: members trained one after another, each attracted by an anchor.
+    """Sequential anchored ensembles: members are trained sequentially, each regularised toward an anchor.
 
     A member minimises -log likelihood + |theta - anchor|^2 / (2 tau^2), tau the prior's sd. Anchors follow a guided
     walk whose law is the prior, in small steps, so that a few epochs of Adam from the last member suffice; the first
@@ -94,14 +94,13 @@ class SAE(Trained, Sampler):
         label="Mini-batch",
         unit="rows",
         empty="all rows",
-        doc="Data rows per gradient, redrawn for each step and weighted to represent all rows. Empty: all rows, so that"
-        " an epoch is one step.",
+        doc="Number of random data rows per gradient, redrawn for each step. Empty: all rows, so that an epoch is one"
+        " step.",
     )
     schedule = settings.Choice(
         "cosine",
         objects=["linear", "cosine", "constant"],
-        doc="Decay of the learning rate in each member's training. linear: linearly to zero. cosine: to zero, slowly at"
-        " both ends. constant: no decay.",
+        doc="Schedule of the learning rate of each member: linear or cosine decay to zero, or constant.",
     )
     later_rate = settings.Number(
         3e-3,
@@ -111,17 +110,18 @@ class SAE(Trained, Sampler):
         doc="Initial learning rate of all members but the first.",
     )
     first_epochs = settings.Integer(
-        100, bounds=(1, 100_000), scale="log", unit="epochs", doc="Training epochs of the first member."
+        100, bounds=(1, 100_000), scale="log", unit="epochs", doc="Number of training epochs of the first member."
     )
     epochs = settings.Integer(
-        2, bounds=(1, 1000), scale="log", unit="epochs", doc="Training epochs of each later member."
+        2, bounds=(1, 1000), scale="log", unit="epochs", doc="Number of training epochs of later members."
     )
     anchor_step = settings.Number(
         0.02,
         bounds=(1e-4, 10.0),
         scale="log",
         unit="prior sd",
-        doc="Sd of a step of the anchors; with small steps members train easily but spread slowly.",
+        doc="Standard deviation of the steps of the anchors. With small steps, training is fast but the ensemble"
+        " spreads slowly.",
     )
 
     presets = [
@@ -134,7 +134,7 @@ class SAE(Trained, Sampler):
         {
             "name": "wide",
             "title": "Wide steps",
-            "doc": "Steps of 0.2 with ten epochs each: fewer members spread as far.",
+            "doc": "Steps of 0.2 with ten epochs each.",
             "settings": {"epochs": 10, "anchor_step": 0.2},
         },
     ]

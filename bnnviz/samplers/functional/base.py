@@ -267,10 +267,11 @@ class Functional(Sampler):
         scale="log",
         allow_None=True,
         empty="1, on a network 0.1",
-        doc="Standard deviation of the first functional, N(0, sd^2); on a network it is centred at the chain's start.",
+        doc="Standard deviation of the initial functional, N(0, sd^2). For networks it is centred at the starting"
+        " point.",
     )
     draws_each = settings.Integer(
-        5, bounds=(1, 10_000), scale="log", live=True, doc="Draws from each functional: M in the paper."
+        5, bounds=(1, 10_000), scale="log", live=True, doc="Number of draws from each functional (M in the paper)."
     )
 
     def begun(self, x0: Tensor) -> Tensor:

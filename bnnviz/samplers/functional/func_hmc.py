@@ -75,7 +75,7 @@ class FuncHMCText(LeapfrogText):
 
 @REGISTRY.add
 class FuncHMC(Functional, Hamiltonian):
-    """Hamiltonian Monte Carlo on functionals: a state is a distribution, from which draws are made.
+    """Hamiltonian Monte Carlo on functionals: the state is a distribution that generates the draws.
 
     The energy of N(mu, sd^2) is the mean of U minus log sd. The velocity is partially refreshed, v <- a v +
     sqrt(1 - a^2) xi, and reversed after a rejection (Horowitz 1991). The paper gives learning rate .2, momentum a = .5
@@ -95,7 +95,12 @@ class FuncHMC(Functional, Hamiltonian):
     traits = Traits(exact=False, warms_up_by_moves=True, functional=True, weighed_by="truth / mixture")
 
     num_leapfrog_steps = settings.Integer(
-        10, bounds=(1, 1000), scale="log", live=True, label="Leapfrog steps", doc="Leapfrog steps of a trajectory."
+        10,
+        bounds=(1, 1000),
+        scale="log",
+        live=True,
+        label="Leapfrog steps",
+        doc="Number of leapfrog steps of a trajectory.",
     )
     momentum_persistence = settings.Number(
         0.5,
@@ -103,10 +108,12 @@ class FuncHMC(Functional, Hamiltonian):
         step=0.05,
         live=True,
         label="Momentum",
-        doc="Share of the velocity that is kept between moves.",
+        doc="Fraction of the velocity that is kept between transitions.",
     )
     metric = settings.Choice(
-        "unit", objects=["diagonal", "unit"], doc="Scales of the coefficients: all one, or learned in the tuning."
+        "unit",
+        objects=["diagonal", "unit"],
+        doc="Scales of the coefficients: all equal to one, or learned in the tuning.",
     )
     form = settings.Choice(
         "mean_field",
@@ -118,15 +125,17 @@ class FuncHMC(Functional, Hamiltonian):
         4,
         bounds=(2, 8),
         when={"form": ["hermite"]},
-        doc="Number of Hermite polynomials; with at least 4 a functional may have two modes.",
+        doc="Number of Hermite polynomials. With at least 4, a functional can have two modes.",
     )
-    entropy = settings.Boolean(True, live=True, doc="Subtract the entropy from the energy; without it sd goes to 0.")
+    entropy = settings.Boolean(
+        True, live=True, doc="Subtract the entropy from the energy. Without it, the standard deviation converges to 0."
+    )
     pairs = settings.Integer(
         4,
         bounds=(2, 1000),
         scale="log",
         live=True,
-        doc="Pairs of draws for a mean of U, in two or more dimensions.",
+        doc="Number of pairs of draws for estimating the mean of U in two or more dimensions.",
     )
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:

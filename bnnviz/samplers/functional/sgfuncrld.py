@@ -75,24 +75,24 @@ class SGFuncRLD(Functional, StochasticGradient):
         objects=["corrected", "riemannian", "paper"],
         doc="corrected: noise that matches the drift, and a preconditioner that is fixed after the tuning. riemannian:"
         " the inverse of the Fisher information of each functional and of the density, with the Gamma term. paper: as"
-        " printed, mostly far too cold.",
+        " printed, with too little noise.",
     )
     averaging = settings.Number(
         0.9,
         bounds=(0.0, 0.9999),
         step=0.01,
         when={"variant": ["paper"]},
-        doc="Share of the mean gradient that is kept in each move: beta 1.",
+        doc="Decay rate of the mean gradient per step, beta 1.",
     )
     smoothing = settings.Number(
-        0.999, bounds=(0.0, 0.9999), step=0.001, doc="Share of the mean square that is kept in each move: beta 2."
+        0.999, bounds=(0.0, 0.9999), step=0.001, doc="Decay rate of the mean square per step, beta 2."
     )
 
     presets = [
         {
             "name": "paper",
             "title": "Algorithm 1 as printed",
-            "doc": "Its noise is far too small for its drift.",
+            "doc": "The noise is far too small for the drift.",
             "settings": {"variant": "paper"},
         },
         {

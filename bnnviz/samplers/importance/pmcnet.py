@@ -37,7 +37,7 @@ class PMCnet(Population):
         {
             "name": "gradfree",
             "title": "PMCnet-gradfree",
-            "doc": "Means do not move along the gradient.",
+            "doc": "Means are not updated by gradient steps.",
             "settings": {"gradient": False},
         },
         {
@@ -49,19 +49,19 @@ class PMCnet(Population):
         {
             "name": "dm-pmc",
             "title": "DM-PMC",
-            "doc": "Without both: deterministic-mixture population Monte Carlo.",
+            "doc": "Deterministic-mixture population Monte Carlo, without gradients and adaptive covariances.",
             "settings": {"gradient": False, "adapt_covariance": False},
         },
         {
             "name": "sl-pmc",
             "title": "SL-PMC",
-            "doc": "Covariances are the inverse Hessians of U if these are positive definite.",
+            "doc": "Covariances are the inverse Hessians of U if they are positive definite.",
             "settings": {"covariance_from": "curvature"},
         },
         {
             "name": "reference",
             "title": "As in the authors' code",
-            "doc": "Resampling, covariances and step sizes of the authors' code.",
+            "doc": "Resampling, covariances and step sizes as in the code of the authors.",
             "settings": {"variant": "reference-code"},
         },
     ]
@@ -72,8 +72,8 @@ class PMCnet(Population):
         when={"adapt_covariance": [True]},
         live=True,
         doc="weights: covariances follow the weighted draws, as in PMCnet. curvature: the inverse Hessian of U at each"
-        " mean, as in SL-PMC, which takes a gradient per dimension; a covariance is kept if its Hessian is not positive"
-        " definite.",
+        " mean, as in SL-PMC, at the cost of one gradient per dimension. A covariance is not updated if the Hessian is"
+        " not positive definite.",
     )
 
     @property

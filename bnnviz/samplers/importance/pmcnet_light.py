@@ -25,7 +25,7 @@ from bnnviz.samplers.importance.population import Population, State
 
 @REGISTRY.add
 class PMCnetLight(Population):
-    """PMCnet with diagonal covariances, whose means take one epoch of batch steps in each iteration.
+    """PMCnet with diagonal covariances and one epoch of mini-batch gradient steps per iteration.
 
     A batch's density is prior^(1/B) times the likelihood of its rows. Each step has the factor 1/2, which the full
     version lacks (``variant="reference-code"`` omits it). Weights use all rows.

@@ -98,7 +98,11 @@ class Population(Sampler):
     covariance: ClassVar[type[Full | Diagonal]] = Full
 
     draws_each = settings.Integer(
-        100, bounds=(1, 10_000), scale="log", label="Draws of each", doc="Draws per proposal and iteration: K."
+        100,
+        bounds=(1, 10_000),
+        scale="log",
+        label="Draws of each",
+        doc="Number of draws per proposal and iteration, K.",
     )
     sigma0 = settings.Number(
         None,
@@ -106,19 +110,19 @@ class Population(Sampler):
         scale="log",
         allow_None=True,
         empty="1, on a network 0.1",
-        doc="Standard deviation of the first proposals in every coordinate.",
+        doc="Standard deviation of the initial proposals in every coordinate.",
     )
     gradient = settings.Boolean(
-        True, live=True, doc="Move means along the gradient; off: PMCnet-gradfree, or with both off DM-PMC."
+        True, live=True, doc="Update means by gradient steps. Off: PMCnet-gradfree, or DM-PMC if both are off."
     )
     adapt_covariance = settings.Boolean(
         True,
         live=True,
         label="Adapt covariances",
-        doc="Adapt covariances to the weighted draws; off: PMCnet-covfree, or with both off DM-PMC.",
+        doc="Adapt covariances to the weighted draws. Off: PMCnet-covfree, or DM-PMC if both are off.",
     )
     beta = settings.Number(
-        0.5, bounds=(0.0, 1.0), live=True, doc="Weight of the new estimate in a covariance (paper, equation 13)."
+        0.5, bounds=(0.0, 1.0), live=True, doc="Weight of the new estimate of a covariance (equation 13 of the paper)."
     )
     least_ess = settings.Number(
         None,
@@ -128,11 +132,11 @@ class Population(Sampler):
         allow_None=True,
         empty="untempered weights",
         label="Minimum ESS",
-        doc="Minimum ESS for adaptation, as a share of a proposal's draws. Weights are raised to a power below 1 to"
+        doc="Minimum ESS for the adaptation, relative to the number of draws of a proposal. Weights are tempered to"
         " reach it; estimates use the original weights. Empty: as in the paper.",
     )
     most_halvings = settings.Integer(
-        20, bounds=(0, _BLOWN_UP), live=True, doc="Maximum number of halvings of a gradient step until U falls."
+        20, bounds=(0, _BLOWN_UP), live=True, doc="Maximum number of halvings of a gradient step until U decreases."
     )
     variant = settings.Choice(
         "paper",
@@ -146,15 +150,15 @@ class Population(Sampler):
         5,
         bounds=(1, 1000),
         when={"variant": ["reference-code"]},
-        doc="Iterations between joint resamplings. The authors' script for Ionosphere uses 2.",
+        doc="Number of iterations between joint resampling steps. The script of the authors for Ionosphere uses 2.",
     )
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],
-        doc="Initial means. mode: the end of each proposal's descent by Adam. auto: mode for networks, random points"
-        " for densities.",
+        doc="Initial means. mode: the mode found by Adam for each proposal. auto: mode for networks, random points for"
+        " densities.",
     )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam towards a mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Number of Adam steps for finding a mode.")
 
     @property
     def width(self) -> int:

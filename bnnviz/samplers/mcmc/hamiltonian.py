@@ -76,31 +76,32 @@ class Hamiltonian(Discrete, Sampler):
         allow_None=True,
         live=True,
         empty="tuned",
-        doc="Size of a leapfrog step, in units of the metric; empty: adapted in the warm-up to the target acceptance.",
+        doc="Leapfrog step size in units of the metric. Empty: adapted in the warm-up.",
     )
     target_accept = settings.Number(
         0.8,
         bounds=(0.1, 0.99),
         step=0.01,
         label="Target acceptance",
-        doc="Mean acceptance probability that the warm-up adapts the step size to.",
+        doc="Target acceptance probability for the adaptation of the step size.",
     )
     metric = settings.Choice(
         "auto",
         objects=["auto", "diagonal", "low_rank", "dense", "unit"],
-        doc="Scales of the coordinates, learned in the warm-up. diagonal: one for each. low_rank: plus a few"
-        f" directions. dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,},"
-        " else diagonal;"
-        " NUTS on a network uses diagonal. unit: all one.",
+        doc="Metric, learned in the warm-up. diagonal: variances only. low_rank: variances and a few directions. dense:"
+        f" full covariance. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,}, otherwise diagonal;"
+        " NUTS on a network uses diagonal. unit: identity.",
     )
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],
-        doc="Initial positions. mode: the end of each chain's descent. auto: mode for networks (after at most 100 steps"
-        " if noise or prior are learned, because the mode fits the noise) and for custom functions of up to"
+        doc="Initial positions. mode: the mode found by optimisation for each chain. auto: mode for networks (at most"
+        " 100 steps if noise or prior are learned, because the mode overfits) and for custom functions of up to"
         f" {_DENSE} dimensions, random points for other densities.",
     )
-    thin = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
+    thin = settings.Integer(
+        1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
+    )
 
     @property
     def tuning_limit(self) -> int:

@@ -64,7 +64,7 @@ _AUTOMATIC_ACCEPTANCE = 0.9
 
 @REGISTRY.add
 class HMC(Hamiltonian):
-    """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of the end point.
+    """Hamiltonian Monte Carlo: leapfrog trajectories with random initial velocities and a Metropolis test.
 
     Step size and metric are learned in the warm-up, which takes as many moves as are discarded. The number of steps of
     a trajectory is drawn for each move between half the setting and the setting, jointly for all chains, to avoid
@@ -94,7 +94,8 @@ class HMC(Hamiltonian):
     jitter = settings.Boolean(
         True,
         live=True,
-        doc="Draw the number of leapfrog steps for each move between half of it and all; otherwise take all.",
+        doc="Draw the number of leapfrog steps of each trajectory uniformly between half of the maximum and the"
+        " maximum.",
     )
     momentum_persistence = settings.Number(
         0.0,
@@ -102,7 +103,7 @@ class HMC(Hamiltonian):
         step=0.05,
         live=True,
         label="Momentum",
-        doc="Share of the velocity that is kept between moves.",
+        doc="Fraction of the velocity that is kept between transitions.",
     )
 
     @classmethod

@@ -114,7 +114,7 @@ class Info(NamedTuple):
 
 @REGISTRY.add
 class NUTS(Hamiltonian):
-    """No-U-Turn Sampler: trajectories double, forward or backward, until they turn; the draw is one of their points.
+    """No-U-Turn Sampler: HMC with trajectories that are doubled until they make a U-turn.
 
     A step is one leapfrog of every chain, each in its own tree, so that no chain waits for another one's longer tree; a
     draw is made when a tree ends. Points are weighted by exp(-energy), and later subtrees are preferred (multinomial
@@ -136,7 +136,7 @@ class NUTS(Hamiltonian):
     text = NUTSText
 
     max_treedepth = settings.Integer(
-        10, bounds=(1, 12), live=True, doc="Maximum number of doublings of a tree, or 2^depth - 1 gradients."
+        10, bounds=(1, 12), live=True, doc="Maximum number of doublings of a tree, with up to 2^depth - 1 gradients."
     )
 
     @property

@@ -67,7 +67,7 @@ class Info(NamedTuple):
 
 @REGISTRY.add
 class ParallelTempering(Discrete, Sampler):
-    """Replicas of each chain at higher temperatures, sampled by HMC, which are swapped with their neighbours.
+    """Parallel tempering: replicas of each chain at higher temperatures, sampled by HMC, with swaps between neighbours.
 
     Hot replicas cross barriers between modes and pass their positions on by swaps. The step sizes are learned in the
     warm-up, which takes as many moves as are discarded. A move costs one trajectory per temperature. If fewer than a
@@ -83,13 +83,15 @@ class ParallelTempering(Discrete, Sampler):
         "diverging": "divergent share",
     }
 
-    thin = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
-    temperatures = settings.Integer(8, bounds=(2, 64), doc="Replicas of each chain, one for each temperature.")
+    thin = settings.Integer(
+        1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
+    )
+    temperatures = settings.Integer(8, bounds=(2, 64), doc="Number of replicas of each chain, one per temperature.")
     hottest = settings.Number(
-        20.0, bounds=(1.0, 1e6), scale="log", doc="The highest temperature, in units of the target's temperature."
+        20.0, bounds=(1.0, 1e6), scale="log", doc="Highest temperature, relative to the temperature of the target."
     )
     num_leapfrog_steps = settings.Integer(
-        8, bounds=(1, 1000), scale="log", label="Leapfrog steps", doc="Leapfrog steps of a trajectory."
+        8, bounds=(1, 1000), scale="log", label="Leapfrog steps", doc="Number of leapfrog steps of a trajectory."
     )
 
     @property

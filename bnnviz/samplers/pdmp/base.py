@@ -56,8 +56,8 @@ ALGORITHM_2: dict[str, Any] = {
 def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a sampler's presets: the correct bound, the paper's settings, and eq. 12 taken literally."""
     literal = (
-        "The points are clipped at zero before the line is drawn: after a bounce the envelope stays zero for long, and"
-        " the posterior is many times too wide."
+        "Negative rates are clipped at zero before fitting the line. After a bounce the envelope is zero for a long"
+        " time, and the posterior is many times too wide."
     )
     clipped = {**ALGORITHM_2, "clip_points": True}
     return [
@@ -91,7 +91,8 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         step=0.05,
         unit="1/time",
         live=True,
-        doc="Refreshments of the velocity per unit of path time. Without them a chain can stay on an orbit forever.",
+        doc="Rate of refreshments of the velocity per unit of path time. Without refreshment, the sampler is not"
+        " ergodic on some targets.",
     )
     refresh_share = settings.Number(
         None,
@@ -100,18 +101,18 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         allow_None=True,
         label="Target share of refreshments",
         empty="refresh rate as set",
-        doc="Share of refreshments among all events, to which the warm-up tunes their rate. On high-dimensional"
-        " Gaussians 0.78 is efficient for the Bouncy Particle. Empty: the rate as set.",
+        doc="Proportion of events that are refreshments, to which the warm-up adapts the refreshment rate. For the"
+        " Bouncy Particle, 0.78 is efficient on high-dimensional Gaussians. Empty: do not adapt the rate.",
     )
     bound = settings.Choice(
         "grid",
         objects=["grid", "interpolated", "regression", "exact"],
         live=True,
-        doc="Envelope for thinning event times. grid: lines from rates and derivatives, raised where rates exceed them;"
-        " accurate up to Monte Carlo error. interpolated: the papers' line through the last two points; cheaper, but"
-        " not a strict bound. regression: a line regressed through the noisy rates of batches, raised by its predicted"
-        " spread (Pakman and others 2017). exact: no approximation, on Gaussian targets; with batches and control"
-        " variates, lines that bound the rate of every batch, on logistic regression.",
+        doc="Envelope for thinning event times. grid: lines from rates and derivatives, raised if a rate exceeds them;"
+        " accurate up to Monte Carlo error. interpolated: the line through the last two rates, as in the papers;"
+        " cheaper, but not a strict bound. regression: a line regressed through the noisy rates of batches, raised by"
+        " its predicted spread (Pakman and others 2017). exact: no approximation, on Gaussian targets; with batches and"
+        " control variates, lines that bound the rate of every batch, on logistic regression.",
     )
     alpha = settings.Number(
         1.2,
@@ -119,7 +120,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         step=0.05,
         live=True,
         when=_INTERPOLATED,
-        doc="Factor on the envelope (the papers: 1).",
+        doc="Factor by which the envelope is multiplied (1 in the papers).",
     )
     horizon = settings.Number(
         None,
@@ -138,7 +139,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         unit="time",
         live=True,
         when=_INTERPOLATED,
-        doc="Second point of the first line after an event, limited by the horizon.",
+        doc="Time of the first look-ahead after an event, limited by the horizon.",
     )
     reject_above = settings.Number(
         None,
@@ -148,14 +149,14 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         allow_None=True,
         label="Reject above (R)",
         empty="none",
-        doc="Reject proposals whose rate exceeds the envelope by more than this factor (the paper: 2). This discards"
-        " the worst violations and hides them. Empty: accept them.",
+        doc="Reject proposals whose rate exceeds the envelope by more than this factor (2 in the paper). This hides the"
+        " largest violations. Empty: accept them.",
     )
     clip_points = settings.Boolean(
         False,
         live=True,
         when=_INTERPOLATED,
-        doc="Clip the points at zero before drawing the line, as eq. 12 states literally, instead of the line.",
+        doc="Clip negative rates at zero before fitting the line, as in equation 12, instead of clipping the line.",
     )
     sds_above = settings.Number(
         3.0,
@@ -165,7 +166,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         when={"bound": ["regression"]},
         label="Raised by (k)",
         unit="sd",
-        doc="Predicted standard deviations by which the regression line is raised.",
+        doc="Number of predicted standard deviations by which the regression line is raised.",
     )
     most_proposals = settings.Integer(
         None,
@@ -175,8 +176,8 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         allow_None=True,
         label="Maximum proposals",
         empty="unlimited",
-        doc="Maximum number of proposals between two events. The last one becomes a bounce even if it is rejected, as"
-        " in the authors' code (10), which is biased. Empty: unlimited.",
+        doc="Maximum number of proposals between two events. The last proposal is accepted unconditionally, as in the"
+        " code of the authors (with 10), which is biased. Empty: unlimited.",
     )
     margin = settings.Number(
         0.1,
@@ -184,7 +185,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         step=0.05,
         live=True,
         when=_GRID,
-        doc="Share of the rate's deviation from a straight line within a cell that is added to its bound.",
+        doc="Margin of the bound in an interval, relative to the deviation of the rate from a straight line.",
     )
     batch_size = settings.Integer(
         None,
@@ -195,8 +196,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         label="Mini-batch",
         unit="rows",
         empty="all rows",
-        doc="Data rows per evaluation of the rate, drawn at random and weighted to represent all rows. Empty: all"
-        " rows.",
+        doc="Number of random data rows per evaluation of the rate. Empty: all rows.",
     )
     batch = settings.Choice(
         "proposal",
@@ -204,22 +204,22 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         live=True,
         when=_BATCHES,
         label="New batch at every",
-        doc="proposal: a fresh batch for every evaluation, which is correct under an envelope that bounds the rates of"
-        " all batches; higher rates are counted. event: the batch is held until the next event, as in the paper. It"
-        " becomes part of the state, and the posterior is too wide.",
+        doc="proposal: draw a batch for every evaluation, which is exact if the envelope bounds the rates of all"
+        " batches. event: keep the batch until the next event, as in the paper. The batch becomes part of the state,"
+        " and the posterior is too wide.",
     )
     control_variates = settings.Boolean(
         False,
         when=_BATCHES,
-        doc="Replace each batch gradient by its difference from the batch gradient at the mode, plus the full gradient"
-        " there. Gradients vary less near the mode and more far from it, and cost twice as much.",
+        doc="Use control variates: subtract the batch gradient at the mode from each batch gradient and add the full"
+        " gradient at the mode. This reduces the variance near the mode and increases it elsewhere, at twice the cost.",
     )
     samples = settings.Choice(
         "path",
         objects=["path", "events"],
         live=True,
-        doc="When draws are taken. path: uniformly in time along the exact path. events: at bounces and refreshments"
-        " (the papers), which is biased towards places with frequent events.",
+        doc="Times of the draws. path: at equal time intervals along the path. events: at bounces and refreshments, as"
+        " in the papers, which is biased toward regions with frequent events.",
     )
     spacing = settings.Number(
         None,
@@ -227,16 +227,16 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         scale="log",
         unit="time",
         allow_None=True,
-        doc="Path time between two draws; empty: twice the mean time between events, estimated in the warm-up.",
+        doc="Path time between draws. Empty: twice the mean time between events, estimated in the warm-up.",
     )
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "one_mode", "random"],
-        doc="Initial positions. mode: the end of each chain's descent by Adam. one_mode: the best of these ends for all"
-        " chains. auto: mode for custom functions and for networks (after at most 100 steps if noise or prior are"
-        " learned, because the mode fits the noise), random points for other densities.",
+        doc="Initial positions. mode: the mode found by Adam for each chain. one_mode: the best of these modes for all"
+        " chains. auto: mode for custom functions and for networks (at most 100 steps if noise or prior are learned,"
+        " because the mode overfits), random points for other densities.",
     )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam towards a mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Number of Adam steps for finding a mode.")
 
     presets: ClassVar[list[dict[str, Any]]] = as_in_the_paper(
         "Algorithm 2 with alpha 1 and R 2, the line through signed rates, no horizon, draws at events, one batch held"

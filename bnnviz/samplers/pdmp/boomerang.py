@@ -55,7 +55,7 @@ _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may slightly 
 
 @REGISTRY.add
 class Boomerang(PDMP):
-    """Boomerang sampler: ellipses around a Gaussian reference N(w*, S), bounced at rate max(0, v . grad E).
+    """Boomerang sampler: elliptical paths around a Gaussian reference N(w*, S); bounces at rate max(0, v . grad E).
 
     x* is a mode, one for each chain on networks. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there
     (for a density, the diagonal of its Hessian), plus the prior's precision with ``reference="exact"``. With "prior" it
@@ -76,25 +76,24 @@ class Boomerang(PDMP):
     reference = settings.Choice(
         "exact",
         objects=["exact", "from_prior", "prior"],
-        doc="exact: the target is the posterior; the reference comes from the curvature at the mode. from_prior: the"
-        " same target, with the prior (centred at 0) as the reference. prior: the reference at the mode replaces the"
-        " prior, as in the paper.",
+        doc="exact: the target is the posterior, and the reference is based on the curvature at the mode. from_prior:"
+        " the target is the posterior, and the reference is the prior, centred at 0. prior: the reference at the mode"
+        " replaces the prior, as in the paper.",
     )
     curvature = settings.Choice(
         "fisher",
         objects=["fisher", "hessian", "published"],
         when={"reference": ["exact", "prior"]},
-        doc="S^-1 at the mode. fisher: the Gauss-Newton diagonal of a network (for a density, the diagonal of its"
-        " Hessian), never negative. hessian: the true diagonal, the corrected paper's eq. 5; exact for small targets,"
-        " Hutchinson's estimate for large ones. published: the row sums of the Hessian, eq. 5 as first published and as"
-        " in the authors' code.",
+        doc="S^-1 at the mode. fisher: Gauss-Newton diagonal of a network, or diagonal of the Hessian of a density."
+        " hessian: diagonal of the Hessian, as in equation 5 of the corrected paper; Hutchinson's estimate for large"
+        " targets. published: row sums of the Hessian, as in the first edition and in the code of the authors.",
     )
     gamma = settings.Number(
         1.0,
         bounds=(1e-3, 1000.0),
         scale="log",
         when={"reference": ["exact", "prior"]},
-        doc="Factor on the reference's covariance S (the paper: 500 on the toys, 0.001 on CIFAR-10).",
+        doc="Factor of the covariance S of the reference (500 for the toys and 0.001 for CIFAR-10 in the paper).",
     )
 
     presets: ClassVar[list[dict[str, Any]]] = [
@@ -132,16 +131,16 @@ class Boomerang(PDMP):
         False,
         label="Learn the reference",
         when={"reference": ["exact"]},
-        doc="Learn centre and spread of the reference from positions and gradients along the path, in four warm-up"
+        doc="Learn centre and covariance of the reference from positions and gradients along the path, in four warm-up"
         f" rounds, each with twice the events of the previous one. Densities of up to {DENSE} dimensions get a full"
-        " covariance. Learning starts from the reference at the mode; gamma affects only this start. Custom functions"
-        " always learn the reference.",
+        " covariance. The initial reference is at the mode, and gamma affects only this initial reference. For custom"
+        " functions the reference is always learned.",
     )
     adapt_events = settings.Integer(
         80,
         bounds=(40, 1_000_000),
         when={"learn_reference": [True]},
-        doc="Events of the first round, summed over chains.",
+        doc="Number of events in the first round, summed over chains.",
     )
 
     def check(self, target: Target) -> None:

@@ -44,16 +44,17 @@ class BouncyParticle(Sampler):
         bounds=(1e-3, 10.0),
         scale="log",
         live=True,
-        doc="Standard deviation of a refreshed velocity's components (the authors' code: 0.001 with t_init 10).",
+        doc="Standard deviation of the components of refreshed velocities (0.001 with t_init 10 in the code of the"
+        " authors).",
     )
 
     turn = settings.Choice(
         "reflect",
         objects=["reflect", "generalised", "forward"],
         live=True,
-        doc="Kind of bounce. reflect: the velocity is reflected on the gradient. generalised: its component along the"
-        " gradient is reversed and the rest redrawn, so that no refreshment is needed. forward: its component along the"
-        " gradient is redrawn from the law of downhill velocities, and the rest partially.",
+        doc="Type of bounce. reflect: reflect the velocity at the gradient. generalised: reverse the component along"
+        " the gradient and redraw the orthogonal component; refreshment is not required. forward: redraw the component"
+        " along the gradient conditional on a decrease of U, and part of the orthogonal component.",
     )
     fresh_share = settings.Number(
         0.1,
@@ -62,7 +63,7 @@ class BouncyParticle(Sampler):
         live=True,
         when={"turn": ["forward"]},
         label="Redrawn share",
-        doc="Share of the variance of the velocity orthogonal to the gradient that a forward bounce redraws.",
+        doc="Fraction of the variance of the orthogonal velocity that a forward bounce redraws.",
     )
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
@@ -115,7 +116,7 @@ class BouncyParticle(Sampler):
 
 @REGISTRY.add
 class BPS(Preconditioned, BouncyParticle, PDMP):
-    """Bouncy Particle Sampler: straight lines, reflected on the gradient of U at rate max(0, v . grad U)."""
+    """Bouncy Particle Sampler: straight paths, with reflections at the gradient of U at rate max(0, v . grad U)."""
 
     registered = "bps"
     title = "Bouncy Particle"

@@ -35,7 +35,7 @@ _LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the war
 
 @REGISTRY.add
 class SigmaBPS(BouncyParticle, PDMP):
-    """Bouncy Particle Sampler in coordinates divided by A = diag(std), estimated in a warm-up.
+    """Bouncy Particle Sampler in coordinates that are scaled by A = diag(std), estimated in a warm-up.
 
     std is the time-averaged standard deviation of each chain's path in the second half of the warm-up (the paper: after
     1,000 events of a plain BPS; its code initialises the sums with 1, so that std >= 0.032).
@@ -61,13 +61,14 @@ class SigmaBPS(BouncyParticle, PDMP):
     warmup_events = settings.Integer(
         1000,
         bounds=(20, 1_000_000),
-        doc="Events of the plain Bouncy Particle from which the scales are estimated, summed over chains.",
+        doc="Number of events for estimating the scales, summed over chains.",
     )
     variant = settings.Choice(
         "corrected",
         objects=["corrected", "paper"],
-        doc="Law of refreshed velocities. corrected: normal in the scaled coordinates. paper: with variance std^2 in"
-        " them, as printed. The reflection does not preserve it: narrow coordinates come out too narrow.",
+        doc="Distribution of refreshed velocities. corrected: standard normal in scaled coordinates. paper: with"
+        " variance std^2 in scaled coordinates, which the reflection does not preserve, so that the variance of narrow"
+        " coordinates is too small.",
     )
 
     def first_scaling(self) -> Tensor:

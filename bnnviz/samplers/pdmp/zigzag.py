@@ -36,7 +36,7 @@ from bnnviz.samplers.random import RandomNumbers
 
 @REGISTRY.add
 class ZigZag(Preconditioned, PDMP):
-    """Zig-Zag: straight lines along +-velocity in each coordinate; an event reverses one coordinate."""
+    """Zig-Zag sampler: straight paths with velocity +-1 in each coordinate; an event reverses one coordinate."""
 
     # The sum of positive parts has kinks, which a line through two points misses.
     late_events = "the posterior is wrong"
@@ -54,11 +54,9 @@ class ZigZag(Preconditioned, PDMP):
         step=0.05,
         unit="1/time",
         live=True,
-        doc="Refreshments of all signs per unit of path time; not required for the Zig-Zag.",
+        doc="Rate of refreshments of all signs. Not required for Zig-Zag.",
     )
-    velocity = settings.Number(
-        1.0, bounds=(1e-3, 10.0), scale="log", live=True, doc="Speed along each coordinate; only signs change."
-    )
+    velocity = settings.Number(1.0, bounds=(1e-3, 10.0), scale="log", live=True, doc="Speed along each coordinate.")
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
         """Return the sum of max(0, v_i g_i), which is never negative."""

@@ -59,18 +59,23 @@ class StochasticGradient(Discrete, Sampler):
         allow_None=True,
         live=True,
         empty="found",
-        doc="Step size; empty: a fifth of the inverse of the largest curvature of U at the start.",
+        doc="Step size. Empty: one fifth of the inverse of the largest curvature of U at the start.",
     )
     decay = settings.Number(
         0.0,
         bounds=(0.0, 1.0),
         step=0.05,
         live=True,
-        doc="Exponent of the decay: the step size of move t is (1 + t / decay_after)^-decay times the first; 0:"
-        " constant.",
+        doc="Exponent of the decay of the step size, which is proportional to (1 + t / decay_after)^-decay in step t;"
+        " 0: constant.",
     )
     decay_after = settings.Number(
-        1000.0, bounds=(1.0, 1e7), scale="log", unit="moves", live=True, doc="Moves after which the decay sets in."
+        1000.0,
+        bounds=(1.0, 1e7),
+        scale="log",
+        unit="moves",
+        live=True,
+        doc="Number of steps after which the step size decays.",
     )
     batch_size = settings.Integer(
         None,
@@ -81,13 +86,13 @@ class StochasticGradient(Discrete, Sampler):
         label="Mini-batch",
         unit="rows",
         empty="all rows",
-        doc="Data rows per gradient, redrawn for each move and weighted to represent all rows. Empty: all rows.",
+        doc="Number of random data rows per gradient, redrawn for each transition. Empty: all rows.",
     )
     control_variates = settings.Boolean(
         False,
         when=_BATCHES,
-        doc="Replace each batch gradient by its difference from the batch gradient at the mode, plus the full gradient"
-        " there; a gradient costs two.",
+        doc="Use control variates: subtract the batch gradient at the mode from each batch gradient and add the full"
+        " gradient at the mode. This doubles the cost of a gradient.",
     )
 
     @property

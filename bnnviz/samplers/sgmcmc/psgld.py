@@ -65,24 +65,29 @@ class PSGLD(StochasticGradient):
     width = 3
 
     smoothing = settings.Number(
-        0.99, bounds=(0.0, 0.9999), step=0.01, live=True, doc="Share of the mean square that is kept in each move."
+        0.99, bounds=(0.0, 0.9999), step=0.01, live=True, doc="Decay rate of the mean square per step."
     )
     floor = settings.Number(
-        1e-5, bounds=(1e-10, 10.0), scale="log", live=True, doc="Added to the root of the mean square to bound G."
+        1e-5,
+        bounds=(1e-10, 10.0),
+        scale="log",
+        live=True,
+        doc="Constant that is added to the root mean square to bound G.",
     )
     learn_preconditioner = settings.Choice(
         "tuning",
         objects=["tuning", "always"],
         label="Adapt",
-        doc="tuning: the mean square is learned in the tuning and then fixed, which is correct. always: it continues"
-        " to change, as in the paper.",
+        doc="tuning: the mean square is adapted during tuning and then fixed. always: it is adapted continuously, as in"
+        " the paper, which is biased.",
     )
     gamma = settings.Choice(
         "none",
         objects=["none", "paper", "running"],
         when={"learn_preconditioner": ["always"]},
-        doc="Correction for a preconditioner that changes with x. none: omitted, as the paper recommends. paper: of the"
-        " newest square alone. running: averaged like the mean square; exact as the step size goes to 0.",
+        doc="Correction for a preconditioner that changes with x. none: omitted, as the paper recommends. paper:"
+        " computed from the latest square only. running: averaged like the mean square; exact as the step size goes to"
+        " 0.",
     )
 
     presets = [

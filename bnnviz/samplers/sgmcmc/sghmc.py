@@ -23,7 +23,7 @@ _AUTOMATIC_BATCH, _FEWEST_MOVES = 200, 1000
 
 @REGISTRY.add
 class SGHMC(StochasticGradient):
-    """Stochastic-gradient Hamiltonian Monte Carlo with friction, without an accept step.
+    """Stochastic-gradient Hamiltonian Monte Carlo with friction, without a Metropolis test.
 
     v <- (1 - a) v - eps grad U + N(0, 2 a eps T), x <- x + v: friction a removes the energy that gradient noise adds.
     ``friction=0`` is the naive version, which has no stationary distribution if gradients are noisy. Source: Chen, Fox
@@ -38,7 +38,7 @@ class SGHMC(StochasticGradient):
         bounds=(0.0, 1.0),
         step=0.01,
         live=True,
-        doc="Share of the velocity removed in each move; 0: the naive version.",
+        doc="Fraction of the velocity that is removed in each step. 0: without friction.",
     )
 
     @classmethod

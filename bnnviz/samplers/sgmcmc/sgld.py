@@ -17,7 +17,7 @@ from bnnviz.samplers.sgmcmc.base import Move, StochasticGradient
 
 @REGISTRY.add
 class SGLD(StochasticGradient):
-    """Stochastic-gradient Langevin dynamics: x - (eps / 2) grad U + N(0, eps T), without an accept step.
+    """Stochastic-gradient Langevin dynamics: x - (eps / 2) grad U + N(0, eps T), without a Metropolis test.
 
     Gradients may come from batches. With a constant step size the stationary law has an O(eps) error: on a Gaussian of
     precision lambda the variance is 1 / (lambda (1 - eps lambda / 4)). Source: Welling and Teh 2011; the PDMP paper's

@@ -29,9 +29,10 @@ class Preconditioned(Sampler):
     metric = settings.Choice(
         "auto",
         objects=["auto", "diagonal", "dense", "unit"],
-        doc="Scales of the coordinates, learned in a warm-up of about 2,000 steps. diagonal: one per coordinate, and on"
-        " networks per chain, since chains start at different modes. dense: with correlations. unit: all equal to"
-        f" one. auto: on custom functions dense up to {DENSE} dimensions and diagonal above; unit otherwise.",
+        doc="Scales of the coordinates, learned in a warm-up of about 2,000 steps. diagonal: one per coordinate, and"
+        " for networks one per coordinate and chain, because chains start at different modes. dense: with correlations."
+        f" unit: all equal to one. auto: on custom functions dense up to {DENSE} dimensions and diagonal"
+        " above; unit otherwise.",
     )
 
     @property
