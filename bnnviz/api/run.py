@@ -131,19 +131,19 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         return self._command("change", settings=settings)
 
     def extend(self, draws: int, progress_bar: bool | None = None) -> BackgroundRun:
-        """Make more draws of each chain of a finished run, without a warm-up; return the run when it has them.
+        """Add draws to each chain of a finished run, without a new warm-up, and return the run.
 
         Parameters
         ----------
         draws : int
-            Draws per chain to add.
+            Number of draws per chain to add.
         progress_bar : bool, optional
             As in `bnnviz.sample`.
 
         Raises
         ------
         BnnvizError
-            If the run has not finished, or the number is invalid.
+            If the run has not finished or the number of draws is invalid.
 
         Examples
         --------
@@ -506,7 +506,7 @@ def resume(
     word : str or Path
         Name or folder of the recording.
     draws : int, optional
-        Draws per chain to add to a finished run.
+        Number of draws per chain to add to a finished run.
     target, sampler : optional
         The custom target and sampler of the run, if any.
     paused : bool
@@ -517,7 +517,7 @@ def resume(
     Warns
     -----
     UserWarning
-        If the run has all its draws, and no more are requested.
+        If the run is complete and no additional draws are requested.
 
     Raises
     ------
