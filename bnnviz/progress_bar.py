@@ -32,7 +32,7 @@ def share(run: Any) -> float:
     if run.phase != "reference":
         return run.progress
     status = run.reference.status()
-    return status["draws"] / max(status["wanted"], 1)
+    return status["draws"] / max(status["goal"], 1)
 
 
 class RunProgress:

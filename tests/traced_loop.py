@@ -42,7 +42,7 @@ class TracedLoop(StepLoop):
             row = self.taken + step
             for matrix, vector in zip(self.states.matrices, self._vectors, strict=False):
                 matrix[row + 1] = vector
-            for matrix, vector in zip(self.told.matrices, info, strict=True):
+            for matrix, vector in zip(self.infos.matrices, info, strict=True):
                 matrix[row] = vector
             if ends is not None and info[ends.vector][ends.first : ends.end].any():
                 return step + 1, True

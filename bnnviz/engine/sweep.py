@@ -104,11 +104,11 @@ def results(
     if any(gpu) and not any(resources.get(GPU) for resources in offers):
         raise BnnvizError(f'No worker offers a GPU; start workers with --resources "{GPU}=1", or choose cpu.', "device")
     places: dict[Any, int] = {}
-    for wanted in (False, True):
-        chosen = [place for place, one in enumerate(gpu) if bool(one) is wanted]
+    for on_gpu in (False, True):
+        chosen = [place for place, one in enumerate(gpu) if bool(one) is on_gpu]
         if chosen:
             rows = [[column[place] for place in chosen] for column in columns]
-            resources = {GPU: 1} if wanted else None
+            resources = {GPU: 1} if on_gpu else None
             places |= dict(zip(client.map(function, *rows, pure=False, resources=resources), chosen, strict=True))
     try:
         for future in distributed.as_completed(list(places)):

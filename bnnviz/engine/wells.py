@@ -328,8 +328,8 @@ class Wells(SamplerComparison):
             ("Longest stay in moves (mean stay)", ("longest", "d"), ("stay", ".1f")),
             ("Gradients of a move", ("gradients", "d"), None),
         ]
-        told = [[label, "; ".join(_cell(side, *keys) for side in (func, hmc)), ""] for label, *keys in rows]
-        return {"rows": [["", "FuncHMC; HMC", ""], *told]}
+        body = [[label, "; ".join(_cell(side, *keys) for side in (func, hmc)), ""] for label, *keys in rows]
+        return {"rows": [["", "FuncHMC; HMC", ""], *body]}
 
     def summary(self) -> dict[str, float]:
         """Return `figures`, prefixed by the sampler's name, and the distance of the first functional from the truth."""

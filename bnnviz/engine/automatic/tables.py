@@ -75,9 +75,9 @@ def _filled(spec: Spec, given: Collection[str]) -> tuple[Spec, BNN]:
     if not isinstance(target, BNN):
         raise BnnvizError("A sampler is chosen automatically for a network on data only; name one.", "sampler")
     likely = {"family": suggest(target.data_set)} if spec.file is not None else {}
-    wanted = {"hidden": str(units(len(target.x)))} | likely
-    wanted = {name: value for name, value in wanted.items() if name not in given and chosen.get(name) != value}
-    if wanted:
-        chosen |= wanted
+    defaults = {"hidden": str(units(len(target.x)))} | likely
+    defaults = {name: value for name, value in defaults.items() if name not in given and chosen.get(name) != value}
+    if defaults:
+        chosen |= defaults
         target = make_target(spec.replace(target_settings=chosen).checked())
     return spec.replace(target_settings=chosen).checked(), target

@@ -204,8 +204,8 @@ class LiveHandle:
     def check(self) -> None:
         """Check whether the worker still exists; called by the watcher."""
         lost = self._future is not None and self._future.status not in ("pending", "finished")
-        wanted = self.alive or (self.held and self.state == "ended")  # views may still show an ended run
-        if not (lost and wanted and self._bringing.done()):
+        needed = self.alive or (self.held and self.state == "ended")  # views may still show an ended run
+        if not (lost and needed and self._bringing.done()):
             return
         address, self.address = self.address, None
         log.warning("live run %s lost its worker %s", self.run_id, address)

@@ -62,23 +62,23 @@ class CompiledKernel:
                     break
         self._vectors = loop.vectors()
         self._state, count = self._state_of(self._vectors, adaptation), loop.taken
-        states, told = loop.states, loop.told
+        states, infos = loop.states, loop.infos
         return PackedStepBatch(
             _Made(lambda at: self._outline(states[at], adaptations[at]), count),
-            _Made(lambda at: self._told(told[at]), count),
+            _Made(lambda at: self._info_of(infos[at]), count),
             self._state,
             first_step,
             form=self._form,
             states=states,
-            told=told,
+            infos=infos,
         )
 
     def _learned(self, rng: RandomNumbers, adaptation: Any) -> Any:
         """Return the adapted state after the last step, from which the block continues."""
         loop = self._loop
-        before, info = loop.states[loop.taken - 1], loop.told[loop.taken - 1]
+        before, info = loop.states[loop.taken - 1], loop.infos[loop.taken - 1]
         held = self._state_of(loop.vectors(), adaptation)
-        after = self._sampler.adapt(rng, self._outline(before, adaptation), held, self._told(info))
+        after = self._sampler.adapt(rng, self._outline(before, adaptation), held, self._info_of(info))
         parts = zip(flat(moving_part(held)), flat(moving_part(after)), strict=True)
         if any(one is not other for one, other in parts):
             loop.place(self._packed(after))
@@ -99,20 +99,20 @@ class CompiledKernel:
     def _outline(self, vectors: Sequence[Tensor], adaptation: Any) -> Any:
         return _with(self._form.packing.outline(vectors), adaptation)
 
-    def _told(self, vectors: Vectors) -> Any:
+    def _info_of(self, vectors: Vectors) -> Any:
         return self._info(self._form.info_packing.unpacked(vectors))
 
 
 class PackedStepBatch(StepBatch):
     """Steps of a compiled loop, with states and infos on demand; states between have the parts in `Sampler.outline`."""
 
-    def __init__(self, *args: Any, form: StepForm, states: StepRows, told: StepRows) -> None:
+    def __init__(self, *args: Any, form: StepForm, states: StepRows, infos: StepRows) -> None:
         super().__init__(*args)
-        self._form, self._states, self._told = form, states, told
+        self._form, self._states, self._infos = form, states, infos
 
     def column(self, name: str) -> Tensor:
         """Return a field of the steps' infos, (steps, chains)."""
-        return self._told.column(self._form.info_packing.places[field_names(self._form.info).index(name)])
+        return self._infos.column(self._form.info_packing.places[field_names(self._form.info).index(name)])
 
     def history(self, name: str) -> Tensor:
         """Return a part of the states, before each step and after the last, (steps + 1, chains, ...)."""

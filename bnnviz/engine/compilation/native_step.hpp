@@ -23,7 +23,7 @@ struct KeptVector {
 };
 
 // The destination of a field of the info: a row per step.
-struct ToldPart {
+struct InfoPart {
   char *rows;
   int64_t stride;
 };
@@ -42,7 +42,7 @@ struct Steps {
   void *const *given;             // inputs drawn before the first step
   const double *uniforms;         // (steps, randoms)
   const double *numbers;          // settings of the sampler
-  const ToldPart *told;           // in the order of the info's fields
+  const InfoPart *infos;           // in the order of the info's fields
   const KeptVector *rows;
   int32_t (*part)(void *context); // fills the results; nonzero on failure; null for a gradient in C++
   void *context;

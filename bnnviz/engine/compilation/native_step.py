@@ -38,7 +38,7 @@ class _KeptVector(ctypes.Structure):
     _fields_ = [("numbers", _HANDLE), ("rows", _HANDLE), ("bytes", _WHOLE)]
 
 
-class _ToldPart(ctypes.Structure):
+class _InfoPart(ctypes.Structure):
     _fields_ = [("rows", _HANDLE), ("stride", _WHOLE)]
 
 
@@ -49,7 +49,7 @@ class _Steps(ctypes.Structure):
         *((name, _WHOLE) for name in ("chains", "dim", "in_float64", "kept", "randoms")),
         *((name, _HANDLES) for name in ("state", "results", "given")),
         *((name, _HANDLE) for name in ("uniforms", "numbers")),
-        ("told", ctypes.POINTER(_ToldPart)),
+        ("infos", ctypes.POINTER(_InfoPart)),
         ("rows", ctypes.POINTER(_KeptVector)),
         *((name, _HANDLE) for name in ("part", "context")),
         ("gradient", ctypes.POINTER(NativeGradient)),
@@ -95,12 +95,12 @@ class NativeLoop(StepLoop):
             _KeptVector(vector.data_ptr(), matrix[1:].data_ptr(), size_of(vector))
             for vector, matrix in zip(self._vectors, self.states.matrices, strict=False)
         ]
-        told = []
+        infos = []
         for place in self.form.info_packing.places:
-            matrix = self.told.matrices[place.vector]
+            matrix = self.infos.matrices[place.vector]
             width = matrix.element_size()
-            told.append(_ToldPart(matrix.data_ptr() + place.first * width, matrix.stride(0) * width))
-        self._steps.rows, self._steps.told = (_KeptVector * len(kept))(*kept), (_ToldPart * len(told))(*told)
+            infos.append(_InfoPart(matrix.data_ptr() + place.first * width, matrix.stride(0) * width))
+        self._steps.rows, self._steps.infos = (_KeptVector * len(kept))(*kept), (_InfoPart * len(infos))(*infos)
         self._evaluate()
 
     def _evaluate(self) -> None:

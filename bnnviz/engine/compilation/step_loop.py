@@ -44,7 +44,7 @@ class StepLoop(ABC):
         self._rng, self._ahead = rng, _FIRST
         self._makers = [rng.maker(draw) for draw in self.form.draws]
         self.states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in self._asked], 1)
-        self.told = StepRows([part.new_empty((steps, *part.shape)) for part in self._info], 0)
+        self.infos = StepRows([part.new_empty((steps, *part.shape)) for part in self._info], 0)
         self._bind()
         if not continues:
             self._set_state(vectors)
@@ -53,7 +53,7 @@ class StepLoop(ABC):
     @property
     def taken(self) -> int:
         """Number of steps taken in the block."""
-        return len(self.told)
+        return len(self.infos)
 
     def place(self, vectors: Vectors) -> None:
         """Continue from another state."""
@@ -72,7 +72,7 @@ class StepLoop(ABC):
         while left:
             taken, ended = self._take(first, min(left, self._ahead) if ends else left)
             self.states.count += taken
-            self.told.count += taken
+            self.infos.count += taken
             left -= taken
             first, self._ahead = False, 2 * self._ahead
             if ended and ends:
@@ -195,7 +195,7 @@ class ProgramLoop(StepLoop):
     def _bind(self) -> None:
         # The first row of the states is the one before all steps.
         matrices = [*enumerate(matrix[1:] for matrix in self.states.matrices)]
-        matrices += enumerate(self.told.matrices, self._states)
+        matrices += enumerate(self.infos.matrices, self._states)
         kept = [_Kept(output, size_of(matrix[0]), matrix.data_ptr()) for output, matrix in matrices]
         self._loop.kept, self._loop.rows = len(kept), (_Kept * len(kept))(*kept)
 

@@ -116,15 +116,15 @@ class Predictor:
 
     def update(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> np.ndarray:
         """Predict the selected draws that are not known yet, and the current point; return the row of the latter."""
-        wanted = chosen_draws(store, alive, _MOST)
+        chosen = chosen_draws(store, alive, _MOST)
         place = {key: row for row, key in enumerate(self.keys)}
-        missing = [key for key in wanted if key not in place]
+        missing = [key for key in chosen if key not in place]
         # Together: for a small network a call costs more than its rows.
         found = self._rows(torch.cat([weights(store, missing), current[None]]))
-        if wanted != self.keys:
+        if chosen != self.keys:
             place.update((key, len(self.keys) + row) for row, key in enumerate(missing))
             rows = np.concatenate([self.values, found[:-1]]) if self.keys else found[:-1]
-            self.keys, self.values = wanted, rows[[place[key] for key in wanted]]
+            self.keys, self.values = chosen, rows[[place[key] for key in chosen]]
         return found[-1]
 
     def scene(self) -> dict[str, Any]:

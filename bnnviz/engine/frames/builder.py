@@ -53,7 +53,7 @@ class FrameBuilder:
         self._names = target.names()
         self.predictor = Predictor(target) if isinstance(target, BNN) and target.likelihood.task != "outputs" else None
         self._selection = Selection(run)
-        self._wanted_plane: dict[str, Any] | None = None
+        self._chosen_plane: dict[str, Any] | None = None
         self._components = Components(run)
         self._blocks = correlations.blocks(target)
         self._block = self._blocks[0]
@@ -103,7 +103,7 @@ class FrameBuilder:
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""
         self.run.watch_chain(other.run.watched)
-        self._wanted_plane, self._block = other._wanted_plane, other._block
+        self._chosen_plane, self._block = other._chosen_plane, other._block
         self._components.look_like(other._components)
         self._variances.expire()
         self._own.look_like(other._own)
@@ -133,7 +133,7 @@ class FrameBuilder:
         if plane is not None:
             self._check_plane(plane)
             self._components.show_canonical(bool(plane.get("canonical")))
-            self._wanted_plane = plane
+            self._chosen_plane = plane
             self._components.basis += 1
         if component is not None:
             self._components.follow(component)
@@ -221,7 +221,7 @@ class FrameBuilder:
 
     def _awaited(self) -> str:
         """Return the reason why the path is not drawn in the requested plane; "" if it is."""
-        by_choice = self._wanted_plane is not None and self._wanted_plane["kind"] == "coordinates"
+        by_choice = self._chosen_plane is not None and self._chosen_plane["kind"] == "coordinates"
         if by_choice or self._components.pca is not None or self.run.target.dim <= 2:
             return ""
         return (
@@ -236,17 +236,17 @@ class FrameBuilder:
 
     def plane(self) -> Projection:
         """Return the plane that paths are drawn in."""
-        target, wanted, components = self.run.target, self._wanted_plane, self._components
+        target, chosen, components = self.run.target, self._chosen_plane, self._components
         if target.dim == 1:
             return Projection("phase", (self._names[0], "velocity"), np.zeros(1), None, components.basis)
         names, canonicalise = self._names, components.canonicalise
         suffix = "" if canonicalise is None else f" ({CANONICAL})"
-        by_choice = wanted is not None and wanted["kind"] == "coordinates"
+        by_choice = chosen is not None and chosen["kind"] == "coordinates"
         if not by_choice and components.pca is not None:
             return Projection(
                 "pca", (f"PC 1{suffix}", f"PC 2{suffix}"), *components.pca, components.basis, canonicalise
             )
-        i, j = (wanted["i"], wanted["j"]) if by_choice else (0, 1)
+        i, j = (chosen["i"], chosen["j"]) if by_choice else (0, 1)
         axes = np.zeros((target.dim, 2))
         axes[i, 0] = axes[j, 1] = 1
         labels = (names[i] + suffix, names[j] + suffix)

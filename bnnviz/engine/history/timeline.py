@@ -70,12 +70,12 @@ class Timeline:
     def follow(self, run: Any) -> None:
         """Collect the events of this run from now on; None stops it."""
         if self._run is not None:
-            self._run.listeners.remove(self._hear)
+            self._run.listeners.remove(self._take_events)
         self._run = run
         if run is not None:
-            run.listeners.append(self._hear)
+            run.listeners.append(self._take_events)
 
-    def _hear(self, step_batch: StepBatch) -> None:
+    def _take_events(self, step_batch: StepBatch) -> None:
         lately = self._run.chain_trace.lately
         while lately:
             step, kind = lately.popleft()
@@ -184,8 +184,8 @@ class History:
         """Return a checkpoint to reach a step from, preferably some steps before it."""
         steps = [each.step for each in self._checkpoints]
         parted = max((fork for fork in self._forks if fork <= step), default=0)
-        for wanted in (step - _RUN_UP, step):
-            place = bisect_right(steps, max(wanted, parted))
+        for goal in (step - _RUN_UP, step):
+            place = bisect_right(steps, max(goal, parted))
             if place:
                 return self._checkpoints[place - 1]
         first = f"step {steps[0]:,}" if steps else "a later step"

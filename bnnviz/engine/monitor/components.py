@@ -94,13 +94,13 @@ class Components:
             " it cuts the space a path seems to jump, so it is for looking, not for moments."
         )
 
-    def show_canonical(self, wanted: bool) -> None:
+    def show_canonical(self, shown: bool) -> None:
         """Show canonical representatives of the draws, or the draws themselves."""
-        if wanted == self._canonical:
+        if shown == self._canonical:
             return
-        if wanted and not self._run.target.units:
+        if shown and not self._run.target.units:
             raise BnnvizError("This target has no hidden units to put in order; leave out canonical.", "plane")
-        self._canonical = wanted
+        self._canonical = shown
         self.pca, self._last = None, None
         self.basis += 1
         self.forget()

@@ -59,17 +59,17 @@ def _of_still_chains(run: AnyRun) -> Iterator[Message]:
 
 
 def _of_divergences(run: AnyRun, diverging: np.ndarray) -> Iterator[Message]:
-    told = np.nan_to_num(diverging) > 0
-    count = int(told.sum())
-    gaps = [np.diff(np.flatnonzero(chain)) for chain in told]
+    marked = np.nan_to_num(diverging) > 0
+    count = int(marked.sum())
+    gaps = [np.diff(np.flatnonzero(chain)) for chain in marked]
     cluster = any(len(gap) and gap.min() < _CLUSTER for gap in gaps)
-    if not count or (count < _DIVERGED * told.size and not cluster):
+    if not count or (count < _DIVERGED * marked.size and not cluster):
         return
     if not isinstance(run.target, BNN) and has_edge(run.target, run.store.view(run.alive).flatten(0, 1)):
-        yield Message("edge_divergences", remedies.NAME_BOUNDS, count=count, total=told.size)
+        yield Message("edge_divergences", remedies.NAME_BOUNDS, count=count, total=marked.size)
     else:
         ways = [*remedies.shorter_steps(run), remedies.easier_density(run)]
-        yield Message("divergences", *ways, count=count, total=told.size)
+        yield Message("divergences", *ways, count=count, total=marked.size)
 
 
 def _of_deepest(run: AnyRun, reached: np.ndarray) -> Iterator[Message]:

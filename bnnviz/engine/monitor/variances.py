@@ -140,8 +140,8 @@ class Variances:
             return rows
         ratio, error = 1 + self._inflation.share, self._inflation.error
         tone = "bad" if self._clear else "good" if abs(ratio - 1) + error < _NEAR else ""
-        told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
-        return [*rows, [f"Variances / true (Stein's identity){stated(self._tried_at, self._run.steps)}", told, tone]]
+        text = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
+        return [*rows, [f"Variances / true (Stein's identity){stated(self._tried_at, self._run.steps)}", text, tone]]
 
     def _known_rows(self) -> list[list[str]]:
         ratios, z = _judged(*self._moments)
@@ -171,14 +171,6 @@ class Variances:
             ["ESS per second", rates[0], ""],
             ["ESS per million gradients", rates[1], ""],
         ]
-
-    def _inflation_row(self) -> list[list[str]]:
-        if self.variance_inflation is None or self._is_contradicted():
-            return []
-        ratio, error = 1 + self.variance_inflation.share, self.variance_inflation.error
-        tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
-        told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
-        return [[f"Variances / true (Stein's identity){stated(self._tried_at, self._run.steps)}", told, tone]]
 
 
 class Off(NamedTuple):

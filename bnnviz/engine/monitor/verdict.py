@@ -31,8 +31,8 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
         findings = ["the likelihood does not define predictive intervals", *_of_chains(predictions, converges)]
         return _message("not_judged", findings, () if mixed else more, **values)
     rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
-    level, said = (_of_classes if classes else _of_intervals)(metrics, rows)
-    findings = [said]
+    level, finding = (_of_classes if classes else _of_intervals)(metrics, rows)
+    findings = [finding]
     ratio = ratio_to_baseline(averaged, found.get("baselines") or {}, classes)
     if ratio is not None:
         name, value = ratio
@@ -68,7 +68,7 @@ def _compared(name: str, ratio: float, classes: bool) -> str:
 def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
     """Return the level by the shares of rows in 50 % and 90 % intervals, and a message."""
     shares = {0.5: metrics["averaged"]["coverage_50"], 0.9: metrics["averaged"]["coverage_90"]}
-    level = max(_off(share, wanted, metrics["rows"]) for wanted, share in shares.items())
+    level = max(_off(share, expected, metrics["rows"]) for expected, share in shares.items())
     return level, f"50% intervals cover {shares[0.5]:.0%} and 90% intervals {shares[0.9]:.0%} of {rows}"
 
 
@@ -79,14 +79,14 @@ def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
         f"; of {each['rows']} rows of the rare class {each['name']} {each['recall']:.0%} are found"
         for each in metrics.get("rare_classes", ())
     )
-    said = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected){rare}"
-    return _off(accuracy, expected, metrics["rows"]), said
+    finding = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected){rare}"
+    return _off(accuracy, expected, metrics["rows"]), finding
 
 
-def _off(share: float, wanted: float, rows: int) -> int:
+def _off(share: float, expected: float, rows: int) -> int:
     """Return 0 for a share within tolerance, 1 if it is off, 2 if it is far off."""
-    error = _ERRORS * math.sqrt(wanted * (1 - wanted) / rows)
-    return sum(abs(share - wanted) > limit + error for limit in (_OFF, _FAR_OFF))
+    error = _ERRORS * math.sqrt(expected * (1 - expected) / rows)
+    return sum(abs(share - expected) > limit + error for limit in (_OFF, _FAR_OFF))
 
 
 def _message(code: str, findings: list[str], more: Iterable[Remedy], **values: Any) -> Message:

@@ -33,20 +33,20 @@ class PredictiveCache:
 
     def missing(self) -> list[Any]:
         """Return the chosen draws that are not evaluated yet."""
-        return [key for key in self._wanted() if key not in self._known]
+        return [key for key in self._chosen() if key not in self._known]
 
     def look(self, seconds: float) -> None:
         """Evaluate missing draws, at least one, until the time is used up."""
         end = time.perf_counter() + seconds
-        wanted = self._wanted()
-        for key in (key for key in wanted if key not in self._known):
+        chosen = self._chosen()
+        for key in (key for key in chosen if key not in self._known):
             self._known[key] = probabilities(self._run.target, self._theta(key), self._rows)
             self.version += 1
             if time.perf_counter() >= end:
                 break
         else:
-            if len(self._known) > len(wanted):
-                self._known = {key: self._known[key] for key in wanted}
+            if len(self._known) > len(chosen):
+                self._known = {key: self._known[key] for key in chosen}
                 self.version += 1
 
     @property
@@ -71,7 +71,7 @@ class PredictiveCache:
             return self._run.store.buffer.new_empty(0, self._run.target.dim)
         return torch.cat([self._theta(key) for key in chosen])
 
-    def _wanted(self) -> list[Any]:
+    def _chosen(self) -> list[Any]:
         run = self._run
         if not run.sampler.traits.weighted:
             return chosen_draws(run.store, run.alive, self._most)

@@ -38,11 +38,11 @@ class Reference:
         self._estimates: Estimates | None = None
         self._truth: TrueMoments | None = None
         self._status: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
-        self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
+        self._pace, self._goal = Throttle(least=_EVERY_S), CHAINS * DRAWS
         self.finished = target is None and self._key in _MADE
         if self.finished:
             self._truth, self._status = _MADE[self._key]
-            self._wanted = self._status["draws"]
+            self._goal = self._status["draws"]
 
     @property
     def truth(self) -> TrueMoments | None:
@@ -54,7 +54,7 @@ class Reference:
         run = self._run
         phase = "done" if self.finished else "start" if run is None else run.phase
         draws = {} if run is None else {"draws": run.store.common(run.alive) * int(run.alive.sum())}
-        facts = {"title": self.title, "phase": phase, "wanted": self._wanted, "error": self.error}
+        facts = {"title": self.title, "phase": phase, "goal": self._goal, "error": self.error}
         return {**facts, "finished": self.finished, **self._status, **draws}
 
     def advance(self, seconds: float) -> int:
@@ -80,7 +80,7 @@ class Reference:
         if self._run is None:
             self._run = Run(self.spec, target=self._own)
             self._estimates = Estimates(self._run)
-            self._wanted = self.spec.chains * self.spec.draws
+            self._goal = self.spec.chains * self.spec.draws
         return self._run
 
     def _measure(self, run: Run) -> None:

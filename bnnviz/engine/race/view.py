@@ -292,16 +292,16 @@ class RaceView:
 
     def _against(self) -> str:
         """Describe the reference, if any."""
-        told = self._reference()
-        if told is None:
+        found = self._reference()
+        if found is None:
             return ""
-        if told["error"]:
-            return f" {told['error']}"
+        if found["error"]:
+            return f" {found['error']}"
         if self._race.truth is None:
             return ""
-        more = "" if told["finished"] else f" of {told['wanted']:,}"
-        mixing = f", R-hat {told['rhat']:.2f}" if math.isfinite(told["rhat"]) else ""
-        return f" (Reference: {told['title']}, {told['draws']:,}{more} draws{mixing}.)"
+        more = "" if found["finished"] else f" of {found['goal']:,}"
+        mixing = f", R-hat {found['rhat']:.2f}" if math.isfinite(found["rhat"]) else ""
+        return f" (Reference: {found['title']}, {found['draws']:,}{more} draws{mixing}.)"
 
     def _warning(self) -> str:
         lanes = self._race.lanes

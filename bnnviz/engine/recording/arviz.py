@@ -87,9 +87,9 @@ def tree(
     groups = {"posterior": {"x": draws}}
     # A sum over draws needs the weights.
     weights = {} if log_weights is None else {"log_weight": log_weights}
-    told = weights | {name: values > 0 if name in _YES_OR_NO else values for name, values in stats.items()}
-    if told:
-        groups["sample_stats"] = told
+    kept = weights | {name: values > 0 if name in _YES_OR_NO else values for name, values in stats.items()}
+    if kept:
+        groups["sample_stats"] = kept
     made = arviz_base.from_dict(groups, coords={"coordinate": names}, dims={"x": ["coordinate"]})
     made.attrs["bnnviz"] = json.dumps(header)
     return made

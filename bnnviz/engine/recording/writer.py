@@ -285,9 +285,9 @@ class RecordingWriter:
 def _buffers(run: AnyRun) -> dict[str, torch.Tensor]:
     """Return the data written for each draw by array path, (chains, draws, numbers)."""
     stats = run.draw_stats.buffer
-    told = {f"{SAMPLE_STATS}/{name}": stats[..., k : k + 1] for k, name in enumerate(run.sampler.sample_stats())}
+    columns = {f"{SAMPLE_STATS}/{name}": stats[..., k : k + 1] for k, name in enumerate(run.sampler.sample_stats())}
     weights = {LOG_WEIGHT: run.logs.buffer} if run.sampler.traits.weighted else {}
-    return {X: run.store.buffer, **weights, **told}
+    return {X: run.store.buffer, **weights, **columns}
 
 
 def _new_array(root: zarr.Group, path: str, buffer: torch.Tensor, names: list[str] | None) -> zarr.Array:

@@ -90,10 +90,10 @@ def choose_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
     available = ["cpu"] + [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    wanted = "cuda:0" if name == "cuda" else name
-    if wanted not in available:
+    requested = "cuda:0" if name == "cuda" else name
+    if requested not in available:
         raise BnnvizError(f"There is no device {name!r} here; choose auto or one of {', '.join(available)}.", "device")
-    return torch.device(wanted)
+    return torch.device(requested)
 
 
 @functools.cache

@@ -86,11 +86,11 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: l
 
     The other chains are not draws of the density either: they have avoided its edge.
     """
-    told = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
+    name = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
     # A functional with a tail outside has an infinite mean of U for any proposal.
-    if isinstance(target, BNN) or told is None or (rejects(sampler) and not sampler.traits.functional):
+    if isinstance(target, BNN) or name is None or (rejects(sampler) and not sampler.traits.functional):
         return None
-    potential = step_batch.column(told)
+    potential = step_batch.column(name)
     at = step_batch.column("failed") & ~torch.isfinite(potential)
     for step, chain in at.nonzero().tolist():
         x, begun = sampler.reach(step_batch.before[step]), sampler.positions(step_batch.before[0])

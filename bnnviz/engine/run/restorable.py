@@ -112,9 +112,9 @@ class Restorable(KeptDraws):
         """Restore a run from a checkpoint."""
         saved = checkpoint.unpack(data, _VERSION, "start the run again")
         checkpoint.check(saved)
-        said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
+        current, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
         held = {"attachment": saved["attachment"], "start_points": saved["start_points"]}
-        run = cls(Spec(**said, **held), target=target, sampler=sampler)
+        run = cls(Spec(**current, **held), target=target, sampler=sampler)
         run.begun = Spec(**begun, **held).checked(target is not None)
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:

@@ -330,8 +330,8 @@ class Run(Restorable):
         events = self.sampler.events_in(step_batch)
         if events is not None:
             self.events = events if self.events is None else self.events + events
-        for hear in self.listeners:
-            hear(step_batch)
+        for listener in self.listeners:
+            listener(step_batch)
         self.waiting.note()
         failures.keep(self.notes, self.target.rejected.message())
         self._note_failures(step_batch)
@@ -477,7 +477,7 @@ class Run(Restorable):
         self.spec = spec
         self._switch.drop()
         self._renew_sampler(sampler, moved=bool(of_target))
-        self._new_era()
+        self._restart_estimates()
 
     def _choose_kernel(self, name: str) -> None:
         self.spec = self.spec.replace(kernel=name).checked(self.own_target)
@@ -509,7 +509,7 @@ class Run(Restorable):
             return
         self.state = new.resume(self.numbers, state, moved=moved)
 
-    def _new_era(self) -> None:
+    def _restart_estimates(self) -> None:
         self.era += 1
         self.begin_draws()
         self.sampler_stats = self.sampler.sampler_stats()

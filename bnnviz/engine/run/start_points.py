@@ -36,9 +36,9 @@ class StartPoints:
 
     def fit(self, spec: Spec) -> bool:
         """Return whether these are the points of a spec's ``start``."""
-        wanted = (spec.chains, spec.seed) if spec.start["points"] == DRAWS else None
+        expected = (spec.chains, spec.seed) if spec.start["points"] == DRAWS else None
         named = self.about["recording"] == spec.start["recording"]
-        return named and self.chosen == wanted and spec.start["sha256"] in (None, self.sha256)
+        return named and self.chosen == expected and spec.start["sha256"] in (None, self.sha256)
 
     def check(self, dim: int) -> None:
         """Raise for points of another dimension."""

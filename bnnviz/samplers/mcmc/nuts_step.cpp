@@ -127,7 +127,7 @@ class Trees {
 
   template <class Number>
   void tell(int64_t part, int64_t row, int64_t chain, Number value) {
-    reinterpret_cast<Number *>(steps.told[part].rows + row * steps.told[part].stride)[chain] = value;
+    reinterpret_cast<Number *>(steps.infos[part].rows + row * steps.infos[part].stride)[chain] = value;
   }
 
   Real *at(Real *matrix, int64_t chain) const { return matrix + chain * dim; }
