@@ -114,9 +114,7 @@ def test_a_density_that_is_nowhere_defined_is_refused_in_a_sentence() -> None:
     def nowhere(x: torch.Tensor) -> torch.Tensor:
         raise ValueError("the scale must be positive")
 
-    with pytest.raises(
-        BnnvizError, match=rf"Chains 0, 1 found no initial position .* {TRIES} tries.*the scale must be positive"
-    ):
+    with pytest.raises(BnnvizError, match=rf"Chains 0, 1 .* {TRIES} .*the scale must be positive"):
         bnnviz.sample(nowhere, "hmc", dim=2, chains=2, draws=5)
 
 
