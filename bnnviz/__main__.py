@@ -9,12 +9,20 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+# With less, libraries abort or wait forever while they are imported; PyTorch alone maps most of it.
+LEAST_ADDRESS_SPACE = 900 << 20
 _NO_MEMORY = ("cannot allocate memory", "failed to map segment", "unable to allocate", "without exception set")
 
 
 def main() -> None:
     """Run the command line and exit."""
     signal.signal(signal.SIGINT, _stop)
+    limit = _address_space()
+    if limit is not None and limit < LEAST_ADDRESS_SPACE:
+        sys.exit(
+            f"bnnviz: The process may use {limit >> 20} MiB of address space and needs {LEAST_ADDRESS_SPACE >> 20} MiB; "
+            "raise the limit (ulimit -v)."
+        )
     try:
         from bnnviz.cli.main import main as run
 
@@ -23,6 +31,16 @@ def main() -> None:
         if not any(_is_out_of_memory(each) for each in _chain(error)):
             raise
         sys.exit("bnnviz: The process may use too little memory; raise its limit (ulimit -v), or free memory.")
+
+
+def _address_space() -> int | None:
+    """Return the limit of the address space in bytes; None without a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _stop(number: int, frame: Any) -> None:
