@@ -41,12 +41,14 @@ def _rhat(run: Any, frame: Mapping[str, Any], column: str) -> float:
 
 
 def _ess(run: Any, frame: Mapping[str, Any], unit: str) -> float:
-    """Return effective sample size of the first coordinate, by draw (``share``) or by 1,000 gradients (``cost``)."""
+    """Return the ESS of the first coordinate, by draw (``share``) or 1,000 gradients (``cost``), or the smallest by these."""
     draws = run.draws
     if draws.shape[1] < _FEWEST:
         return math.nan
-    found = diagnostics.ess(draws[:, :, 0].astype(float))
-    return found / {"": 1, "share": draws.shape[0] * draws.shape[1], "cost": run.gradients / 1000}[unit]
+    columns = range(draws.shape[2]) if unit == "smallest" else [0]
+    found = min(diagnostics.ess(draws[:, :, each].astype(float)) for each in columns)
+    cost = run.gradients / 1000
+    return found / {"": 1, "share": draws.shape[0] * draws.shape[1], "cost": cost, "smallest": cost}[unit]
 
 
 def _stein(run: Any, frame: Mapping[str, Any], unused: str) -> float:
