@@ -54,6 +54,7 @@ class SamplingWarning(UserWarning):
     >>> import warnings
     >>> import bnnviz
     >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
     ...     run = bnnviz.sample("banana", "hmc", draws=10, warmup=5, chains=2)
     >>> [each.category.__name__ for each in caught]
     ['SamplingWarning']

@@ -21,7 +21,7 @@ class MoveText:
 
     def caption(self, state: Any, info: Any, chain: int) -> str:
         """Describe a chain's last move."""
-        values = {name: float(part[chain]) for name, part in info._asdict().items()}
+        values = {name: float(part[chain]) for name, part in info._asdict().items() if part.ndim == 1}
         return fill(self.move or f"{self._names() or 'the chain has moved'}.", values | self.more(state, values))
 
     def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
