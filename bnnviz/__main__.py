@@ -20,8 +20,8 @@ def main() -> None:
     limit = _address_space()
     if limit is not None and limit < LEAST_ADDRESS_SPACE:
         sys.exit(
-            f"bnnviz: The process may use {limit >> 20} MiB of address space and needs {LEAST_ADDRESS_SPACE >> 20} MiB; "
-            "raise the limit (ulimit -v)."
+            f"bnnviz: The process may use {limit >> 20} MiB of address space and needs {LEAST_ADDRESS_SPACE >> 20} MiB;"
+            " raise the limit (ulimit -v)."
         )
     try:
         from bnnviz.cli.main import main as run

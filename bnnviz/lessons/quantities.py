@@ -41,7 +41,7 @@ def _rhat(run: Any, frame: Mapping[str, Any], column: str) -> float:
 
 
 def _ess(run: Any, frame: Mapping[str, Any], unit: str) -> float:
-    """Return the ESS of the first coordinate, by draw (``share``) or 1,000 gradients (``cost``), or the smallest by these."""
+    """Return the ESS of the first coordinate, by draw (``share``) or 1,000 gradients (``cost``), or the smallest."""
     draws = run.draws
     if draws.shape[1] < _FEWEST:
         return math.nan

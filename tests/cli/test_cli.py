@@ -403,3 +403,16 @@ def _waited_for(log: Path) -> str:
     while "The dashboard is at" not in log.read_text() and time.monotonic() < until:
         time.sleep(0.05)
     return log.read_text()
+
+
+@pytest.mark.parametrize("mib", [60, 300, 575, 840])
+def test_too_little_address_space_is_one_line(mib: int) -> None:
+    resource = pytest.importorskip("resource")
+    pipe = start(
+        "sample --target gaussian --sampler bps --draws 4",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20)),
+    )
+    _, error = pipe.communicate(timeout=60)
+    assert pipe.returncode == 1
+    assert f"{mib} MiB of address space" in error
+    assert "Traceback" not in error
