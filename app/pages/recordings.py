@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.engine.recording import compare, reader
-from bnnviz.engine.recording.archive import unpack
 from bnnviz.engine.recording.export import ExportedDraws
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.marks import SERIES as MOST
 from bnnviz_app.address import named
-from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.recordings.actions import RecordingActions
 from bnnviz_app.components.recordings.figures import recording_figures
 from bnnviz_app.components.recordings.listing import RecordingList
@@ -28,11 +23,6 @@ from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
 _CHOSEN = "runs"
-_MOST_BYTES = 16_000_000  # of a file that a page takes; the command line takes larger ones
-_TOO_LARGE = (
-    f"That file is larger than the {_MOST_BYTES // 1_000_000} MB that a page takes; use the command line:"
-    " bnnviz recordings unpack FILE.zip."
-)
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 # The figures are next to the table if both fit, or else below it.
 _BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
@@ -80,23 +70,7 @@ class RecordingsPage(TextPage):
     def _left(self) -> pmui.Paper:
         """Return the list of recordings and its actions."""
         again = button("Look again", lambda: self._reload(self.list.chosen), margin=(6, 2), align="center")
-        self._file = File(
-            lambda sentence: self._say(sentence, True),
-            _TOO_LARGE,
-            "That file is empty; choose one that bnnviz recordings pack has made.",
-            label="Take in a .zip",
-            accept=".zip",
-            max_file_size=_MOST_BYTES,
-            variant="text",
-            size="small",
-            margin=(6, 2),
-            description=f"A packed recording, up to {_MOST_BYTES // 1_000_000} MB; larger ones by bnnviz recordings"
-            " unpack FILE.zip.",
-        )
-        # Accept the same file again: its recording may have been deleted.
-        self._file.param.watch(self._take_in, "value", onlychanged=False)
-        tools = pn.Row(again, self._file, margin=0, sizing_mode="stretch_width")
-        inside = pn.Column(tools, self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10))
+        inside = pn.Column(again, self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10))
         return pmui.Paper(inside, margin=(0, 18, 10, 0), elevation=1, sx={"borderRadius": "8px"}, styles=_LIST)
 
     def _right(self) -> pn.Column:
@@ -112,17 +86,6 @@ class RecordingsPage(TextPage):
     def _reload(self, chosen: Sequence[str]) -> None:
         self.list.fill(list(reader.recordings()), chosen)
         self._show()
-
-    async def _take_in(self, event: Any) -> None:
-        if event.new is None:
-            return
-        try:
-            name = await asyncio.to_thread(_unpacked, event.new, self._file.filename or "recording.zip")
-        except BnnvizError as error:
-            self._say(error.message.text, True)
-            return
-        self._say(f"{name} was taken in.", False)
-        self._reload([name])
 
     def _say(self, sentence: str, failed: bool) -> None:
         self._message.say(sentence, failed)
@@ -173,14 +136,6 @@ class RecordingsPage(TextPage):
     def _resize(self) -> None:
         super()._resize()
         self._show()
-
-
-def _unpacked(content: bytes, name: str) -> str:
-    """Unpack a file that was sent by the browser; return the recording's name."""
-    with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / f"{reader.free_name(Path(name).stem)}.zip"
-        file.write_bytes(content)
-        return unpack(file).name
 
 
 def _shared(names: list[list[str]]) -> list[str]:

@@ -19,7 +19,6 @@ from bnnviz_app import page as document
 from bnnviz_app.components import widgets
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.base import RunPage
-from bnnviz_app.pages.recordings import RecordingsPage
 from bnnviz_app.session import Session
 
 #: What a library will no longer take is not waited for.
@@ -90,14 +89,6 @@ def test_a_page_has_its_style_sheets_from_this_server_however_it_is_built() -> N
     root = pn.Column(pn.pane.HTML("words"), pmui.Button(label="Go")).get_root(pn.state.curdoc)
     urls = [sheet.url for sheet in root.select({"type": ImportedStyleSheet})]
     assert urls and all(url.startswith("static/") for url in urls)
-
-
-@pytest.mark.parametrize(("status", "words"), [("error", "is larger than the 16 MB"), ("finished", "is empty")])
-def test_a_file_that_cannot_be_taken_in_is_refused_in_a_sentence(status: str, words: str) -> None:
-    page = PAGES["recordings"].build(False)
-    assert isinstance(page, RecordingsPage)
-    page._file._handle_msg({"status": status, "name": "run.zip", "type": "", "mime_type": ""})
-    assert words in page._message.root.object and "role='alert'" in page._message.root.object
 
 
 @pytest.mark.parametrize("waits", [False, True])
