@@ -66,5 +66,5 @@ def _of_run(live: Any) -> list[Any]:
 
 def _of_race(live: Any) -> list[Any]:
     names = live._run.spec.names()
-    paths = [plots.trajectory(live._run.lane_draws(place)).opts(title=name) for place, name in enumerate(names)]
+    paths = [plots.pair(live._run.lane_draws(place)[..., :2]).opts(title=name) for place, name in enumerate(names)]
     return [*paths, plots.race(live._run)]

@@ -68,6 +68,8 @@ _OF_PAGE = (
     "Leave projector mode",
     "Light or dark",
     "Your data (CSV)",
+    "Timeline: whole run",
+    "Timeline: last events",
 )
 #: Items of menus, each with the button that opens its menu.
 MENUS = dict.fromkeys(_STEPS, "Step") | dict.fromkeys(_OF_PAGE, "Menu")
@@ -82,15 +84,34 @@ class Lab:
         self.page = page
 
     def ready(self) -> Lab:
-        """Wait for the first frame."""
+        """Wait for the first steps of the run, up to the first event of one that waits."""
         self.page.wait_for_selector(".step b", timeout=60_000, state="attached")
-        until(lambda: any(self.figures().values()), 60, "the first run drew nothing")
+        until(lambda: self.number("step") > 0, 60, "the first run made no step")
+        if self.button("Play").is_visible():
+            self.rest()
         return self
+
+    def diagnose(self) -> Lab:
+        """Open the diagnostics, with which come the status line, trace and ACF."""
+        if not self.page.get_by_role("combobox", name="Follow").is_visible():
+            self.page.get_by_role("button", name=re.compile("^Diagnostics$| draws ")).click()
+        until(lambda: {"trace", "acf"} <= self.figures().keys(), 20, "the diagnostics did not open")
+        return self
+
+    def settings(self, shown: bool = True) -> None:
+        """Open the settings, or close them."""
+        if self.page.locator(".area-sidebar:visible").count() != shown:
+            self.button("Settings").click()
+            self.page.wait_for_timeout(500)
 
     def number(self, name: str) -> float:
         """Return a number of the status line."""
         text = self.page.locator(f".{name} b").text_content().replace(",", "").split(" ")[0]
         return float("nan") if text == "–" else float(text)
+
+    def run(self) -> str:
+        """Return the id of the run that the page shows."""
+        return self.page.evaluate("new URLSearchParams(location.search).get('run')")
 
     def rest(self) -> None:
         """Wait until the status line shows the last frame of a paused run."""
@@ -113,10 +134,10 @@ class Lab:
             self.button(MENUS[label]).click()
             self.page.get_by_role("menuitem", name=label, exact=True).click()
         elif label in POINTS:
-            self.button("Settings").click()
+            self.settings()
             self.button("Points").click()
             self.page.get_by_role("menuitem", name=label, exact=True).click()
-            self.button("Settings").click()
+            self.settings(False)
         else:
             self.button(label).click()
 
@@ -126,7 +147,10 @@ class Lab:
 
     def select(self, label: str) -> Any:
         """Return a select by its label."""
-        return self.page.get_by_role("combobox", name=re.compile(rf"^{label}\b"))
+        found = self.page.get_by_role("combobox", name=re.compile(rf"^{label}\b"))
+        if not found.count():
+            self.settings()
+        return found
 
     def pick(self, label: str, option: str) -> None:
         """Choose an option of a select."""
@@ -136,7 +160,10 @@ class Lab:
 
     def field(self, label: str) -> Any:
         """Return a text field or a slider's handle by its label."""
-        return self.page.locator(f".MuiFormControl-root:has(label:text-matches('^{label}')) input:visible").first
+        found = self.page.locator(f".MuiFormControl-root:has(label:text-matches('^{label}')) input:visible")
+        if not found.count():
+            self.settings()
+        return found.first
 
     def said(self) -> str:
         """Return what the strip above the views says."""
@@ -173,13 +200,3 @@ def _scheduler(dashboard: Any) -> Backend | None:
 def of_run(backend: Backend, run_id: str) -> dict[str, Any] | None:
     """Return the census's row of a run."""
     return next((row for row in backend.census() if row["run_id"] == run_id), None)
-
-
-def alone(backend: Backend) -> str:
-    """Return the id of the one run there is, once those of the tests before have ended."""
-
-    def only() -> str | None:
-        rows = backend.census()
-        return rows[0]["run_id"] if len(rows) == 1 else None
-
-    return until(only, 15, "there was not exactly one run")

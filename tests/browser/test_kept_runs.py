@@ -24,10 +24,6 @@ def playing(open_page: Callable[..., Any], url: str, least: int = 5) -> Lab:
     return lab
 
 
-def run_of(lab: Lab) -> str:
-    return lab.page.evaluate("new URLSearchParams(location.search).get('run')")
-
-
 def reaches(lab: Lab, step: float) -> None:
     lab.ready()
     until(lambda: lab.number("step") >= step, 60, f"the run is not at step {step:g}")
@@ -35,19 +31,19 @@ def reaches(lab: Lab, step: float) -> None:
 
 def test_reload_back_and_the_chip_find_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = playing(open_page, dashboard.url)
-    run, step = run_of(lab), lab.number("step")
+    run, step = lab.run(), lab.number("step")
     lab.page.reload()
     reaches(lab, step)
-    assert run_of(lab) == run
+    assert lab.run() == run
     lab.page.goto(f"{dashboard.url}?page=papers")
     lab.page.locator(CHIP).wait_for(timeout=30_000)
     lab.page.go_back()
     reaches(lab, step)
-    assert run_of(lab) == run
+    assert lab.run() == run
     lab.page.goto(f"{dashboard.url}?page=papers")
     lab.page.locator(CHIP).click(timeout=30_000)
     reaches(lab, step)
-    assert run_of(lab) == run
+    assert lab.run() == run
     lab.page.goto(f"{dashboard.url}?page=papers")
     lab.press("End run")
     until(lambda: not lab.page.locator(CHIP).is_visible(), 30, "the run was not ended")
@@ -56,14 +52,14 @@ def test_reload_back_and_the_chip_find_the_run(open_page: Callable[..., Any], da
 @pytest.mark.slow
 def test_a_run_survives_twenty_page_changes(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = playing(open_page, dashboard.url)
-    run, step = run_of(lab), lab.number("step")
+    run, step = lab.run(), lab.number("step")
     for _ in range(20):
         lab.page.goto(f"{dashboard.url}?page=papers")
         lab.page.locator(CHIP).wait_for(timeout=30_000)
         lab.page.go_back()
         lab.page.wait_for_selector(".step b", timeout=60_000, state="attached")
     reaches(lab, step)
-    assert run_of(lab) == run
+    assert lab.run() == run
 
 
 @pytest.mark.slow
@@ -96,12 +92,12 @@ def test_a_run_that_ended_without_viewers_resumes_from_its_checkpoint(
 def test_a_stalled_server_ends_no_run(open_page: Callable[..., Any], serve: Callable[..., Any], watch: Any) -> None:
     served = serve()
     lab = playing(open_page, served.url)
-    run, step = run_of(lab), lab.number("step")
+    run, step = lab.run(), lab.number("step")
     os.kill(served.process.pid, signal.SIGSTOP)
     time.sleep(45)
     os.kill(served.process.pid, signal.SIGCONT)
     until(lambda: lab.number("step") > step, 60, "the run does not go on")
-    assert run_of(lab) == run
+    assert lab.run() == run
     watch.allow("WebSocket|Failed to fetch|ERR_")
 
 
@@ -114,7 +110,7 @@ def test_a_page_finds_its_run_on_a_restarted_server(
     lab = playing(open_page, served.url, 100)
     lab.press("Pause")
     time.sleep(2)  # a pause is saved
-    run, step = run_of(lab), lab.number("step")
+    run, step = lab.run(), lab.number("step")
     family = [served.process, *served.process.children(recursive=True)]
     for process in family:
         process.kill()
@@ -126,7 +122,7 @@ def test_a_page_finds_its_run_on_a_restarted_server(
             # The page reloads by itself.
             until(lambda: lab.page.locator("[role=alert]").count() == 0, 90, "the page was not loaded again")
             lab.ready()
-            assert run_of(lab) == run
+            assert lab.run() == run
             assert lab.number("step") == step
             lab.press("Play")
             reaches(lab, step + 1)
@@ -142,8 +138,8 @@ def test_a_run_goes_on_when_its_worker_is_killed(
 ) -> None:
     served = serve()
     lab = playing(open_page, served.url, 50)
-    run, step = run_of(lab), lab.number("step")
+    run, step = lab.run(), lab.number("step")
     for worker in served.workers():
         worker.kill()
     until(lambda: lab.number("step") > step, 120, "the run does not go on")
-    assert run_of(lab) == run
+    assert lab.run() == run

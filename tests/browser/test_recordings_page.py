@@ -1,4 +1,4 @@
-"""The Recordings in a real browser: list, compare, rename, send, take in, replay, delete."""
+"""The Recordings in a real browser: list, compare, rename, send, replay, delete."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_recordings_are_listed_searched_opened_and_compared(open_recordings, scr
     until(lambda: page.get_by_text("No recording has all of these words").is_visible(), 10, "nothing is said")
 
 
-def test_a_recording_is_renamed_sent_taken_in_and_deleted(open_recordings, recordings, tmp_path):
+def test_a_recording_is_renamed_sent_and_deleted(open_recordings, recordings, tmp_path):
     page = open_recordings("&runs=one&theme=dark")
     name = page.get_by_label("Name", exact=True)
     until(lambda: name.is_visible() and name.input_value() == "one", 20, "the recording is not open")
@@ -120,25 +120,22 @@ def test_escape_closes_the_question_before_a_deletion_where_the_focus_has_gone(o
 def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, recordings):
     page = open_recordings()
     base = page.url.split("?")[0]
-    lab = open_page(f"{base}?page=lab&target=banana&sampler=bps&seed=3")
-    lab.locator(".said").first.wait_for(timeout=60_000)
-    lab.get_by_role("button", name="Record", exact=True).click()
-    until(lambda: lab.get_by_text("is kept as bps-banana").first.is_visible(), 20, "nothing says that it is recorded")
-    lab.get_by_role("button", name="Play").first.click()
+    lab = Lab(open_page(f"{base}?page=lab&target=banana&sampler=bps&seed=3")).ready()
+    lab.press("Record")
+    until(lambda: "is kept as bps-banana" in lab.said(), 20, "nothing says that it is recorded")
+    lab.press("Play")
     folder = recordings / "bps-banana"
     until(lambda: Recording(folder).progress["steps"] > 300, 30, "it does not get on")
-    lab.get_by_role("button", name="Stop recording").click()
-    until(lambda: lab.get_by_role("button", name="Record", exact=True).is_visible(), 20, "it is recorded still")
-    lab.close()
+    lab.press("Stop recording")
+    until(lambda: not (folder / ".lock").exists(), 20, "it is recorded still")
+    lab.page.close()
     recording = Recording(folder)
     recording.check()
     steps = recording.progress["steps"]
     page.get_by_text("Look again").click()
     page.get_by_label("bps-banana", exact=True).check()
     page.get_by_role("link", name="Resume in the Lab").click()
-    page.locator(".said").first.wait_for(timeout=60_000)
-    until(lambda: page.get_by_role("button", name="Stop recording").is_visible(), 30, "it does not go on recording")
-    page.get_by_role("button", name="Play").first.click()
+    Lab(page).ready().press("Play")
     until(lambda: Recording(folder).progress["steps"] > steps + 200, 30, "it does not go on")
     page.close()
     until(lambda: not (folder / ".lock").exists(), 30, "the recording was not finished")

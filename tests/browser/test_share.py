@@ -57,7 +57,7 @@ def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboar
     lab = opened(open_page, dashboard, "")
     said = address(lab)
     assert said["page"] == "lab"
-    assert (said["target"], said["sampler"], said["warmup"]) == ("banana", "bps", "20")
+    assert (said["target"], said["sampler"]) == ("network", "bps")
 
 
 def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], dashboard: Any) -> None:

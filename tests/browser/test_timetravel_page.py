@@ -72,7 +72,7 @@ def quiet(lab: Drawing) -> None:
 
 @pytest.mark.parametrize("theme", ["default", "dark"])
 def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screenshot: Any, theme: str) -> None:
-    lab = opened(f"&target=banana&sampler=bps&warmup=5&theme={theme}")
+    lab = opened(f"&target=banana&sampler=bps&warmup=5&theme={theme}").diagnose()
     page = lab.page
     front = played(lab, 400)
     quiet(lab)
@@ -126,8 +126,8 @@ def test_other_data_are_another_future_on_a_small_screen(opened: Any, screenshot
     lab.click_at(0.05, 0.35)
     says(lab, "B: other points")
     played(lab, before + 60)
-    lab.press("Events")
-    until(lambda: lab.button("All of it").is_visible(), 10, "the strip shows the last events still")
+    lab.press("Timeline: whole run")
+    lab.press("Timeline: last events")
     page.wait_for_timeout(600)
     assert max(page.evaluate(OVERFLOW)) <= 0
     screenshot(page, "timetravel-data-1280")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,17 +13,11 @@ LABEL = """() => {
 }"""
 
 
-def diagnostics(lab: Lab) -> None:
-    """Open the diagnostics, unless they have opened by themselves."""
-    if not lab.page.get_by_role("combobox", name="Follow").is_visible():
-        lab.page.get_by_role("button", name=re.compile("draws")).first.click()
-
-
 def test_a_cell_of_the_correlations_is_followed(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Any]
 ) -> None:
     lab = Lab(open_page(f"{dashboard.url}{ON_NETWORK}&play=1", viewport={"width": 1280, "height": 720})).ready()
-    diagnostics(lab)
+    lab.diagnose()
     lab.press("Correlations")
     until(lambda: lab.figures().get("weights"), 60, "there are no correlations")
     box = lab.page.locator(".area-weights:visible canvas").first.bounding_box()
@@ -49,7 +42,7 @@ def test_the_network_is_drawn_and_an_edge_under_the_pointer_is_followed(
 ) -> None:
     lab = Lab(open_page(f"{dashboard.url}?target=network&t.hidden=4&sampler=hmc&play=1")).ready()
     until(lambda: lab.number("draws") > 2, 60, "there are no draws")
-    diagnostics(lab)
+    lab.diagnose()
     lab.press("Network")
     until(lambda: lab.figures().get("graph"), 30, "there is no network")
     figure = lab.page.locator("[role=figure][aria-label^='Network']").first
