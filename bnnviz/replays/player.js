@@ -46,8 +46,8 @@ function reader(sheet, bytes) {
     packed.set(counts)
     let at = counts.length
     for (const [i, count] of lengths[which].entries()) {
-      const [first, kind, scale, offset, from] = sheet.columns[i].findLast((piece) => piece[0] <= which)
-      const skipped = begins[i][which] - begins[i][first], out = packed.subarray(at, at + count)
+      const [kind, scale, offset, from] = sheet.columns[i]
+      const skipped = begins[i][which], out = packed.subarray(at, at + count)
       at += count
       if (kind === "f") { out.set(new Float32Array(bytes, from + 4 * skipped, count)); continue }
       const codes = new Int16Array(bytes, from + 2 * skipped, count)

@@ -222,52 +222,24 @@ def _ordered(keys: set[Key]) -> list[Key]:
     return sorted(keys, key=lambda key: (len(key[0]), key))
 
 
-def _packed(columns: list[np.ndarray], fine: list[float], out: bytearray) -> list[list[Any]]:
-    """Append columns to the bytes, in pieces of one scale; return the pieces."""
-    pieces: list[list[Any]] = []
-    for first, last, low, high in _stretches(columns, fine):
-        values = np.concatenate(columns[first:last]) if last > first else np.empty(0, np.float32)
-        out.extend(b"\0" * (-len(out) % 4))
-        if low is None:
-            pieces.append([first, "f", 1.0, 0.0, len(out)])
-            out.extend(values.astype("<f4").tobytes())
-            continue
-        scale, offset = _scale(values, low, high)
-        codes = np.rint((np.where(np.isnan(values), offset, values).astype(np.float64) - offset) / scale)
-        pieces.append([first, "q", scale, offset, len(out)])
-        out.extend(np.where(np.isnan(values), _NAN, codes).astype("<i2").tobytes())
-    return pieces
+def _packed(columns: list[np.ndarray], fine: list[float], out: bytearray) -> list[Any]:
+    """Append a column at all frames to the bytes; return its code, scale, offset and place.
 
-
-def _scale(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
-    """Return the step and the centre that quantise values; integers stay exact."""
+    ``fine`` is the difference at each frame that is not seen. Where integers of 16 bits are not that fine, the column
+    stays as it is.
+    """
+    values = np.concatenate(columns)
     known = values[~np.isnan(values)]
-    if high - low <= 2 * _LEVELS and np.array_equal(known, np.rint(known)):
-        return 1.0, float(np.rint((low + high) / 2))
-    return (high - low) / (2 * _LEVELS) or 1.0, (low + high) / 2
-
-
-def _stretches(columns: list[np.ndarray], fine: list[float]) -> Iterator[tuple[int, int, float | None, float | None]]:
-    """Cut columns where one scale is not fine enough for all; yield first, last, and the ends, None for float32."""
-    first, low, high, least = 0, np.inf, -np.inf, np.inf
-    for i, column in enumerate(columns):
-        known = column[~np.isnan(column)]
-        ends = (float(known.min()), float(known.max())) if known.size else (np.inf, -np.inf)
-        joint = min(low, ends[0]), max(high, ends[1]), min(least, fine[i] if known.size else np.inf)
-        if i > first and not _fits(*joint):
-            yield first, i, *_ends(low, high, least)
-            first, joint = i, (*ends, fine[i] if known.size else np.inf)
-        low, high, least = joint
-    if columns:
-        yield first, len(columns), *_ends(low, high, least)
-
-
-def _ends(low: float, high: float, least: float) -> tuple[float | None, float | None]:
-    """Return the ends of a stretch, zero where nothing in it is a number; None where one scale does not do."""
-    if low > high:
-        return 0.0, 0.0
-    return (low, high) if _fits(low, high, least) else (None, None)
-
-
-def _fits(low: float, high: float, fine: float) -> bool:
-    return low > high or bool(np.isfinite(high - low) and (high - low) / (4 * _LEVELS) <= fine)
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    finest = min((each for each, own in zip(fine, columns, strict=True) if not np.isnan(own).all()), default=np.inf)
+    out.extend(b"\0" * (-len(out) % 4))
+    place = len(out)
+    if not np.isfinite(high - low) or (high - low) / (4 * _LEVELS) > finest:
+        out.extend(values.astype("<f4").tobytes())
+        return ["f", 1.0, 0.0, place]
+    scale, offset = (high - low) / (2 * _LEVELS) or 1.0, (low + high) / 2
+    if high - low <= 2 * _LEVELS and np.array_equal(known, np.rint(known)):  # integers stay exact
+        scale, offset = 1.0, float(np.rint(offset))
+    codes = np.rint((np.where(np.isnan(values), offset, values).astype(np.float64) - offset) / scale)
+    out.extend(np.where(np.isnan(values), _NAN, codes).astype("<i2").tobytes())
+    return ["q", scale, offset, place]

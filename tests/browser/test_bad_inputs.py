@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bad_page_inputs import FOLDED, GAUSSIAN, NETWORK, Bad
-from driving import ON_NETWORK, Lab, alone, cluster, until
+from driving import ON_NETWORK, Lab, until
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +43,14 @@ def work_through(lab: Lab, dashboard: Any, table: tuple[Bad, ...]) -> None:
     """Refuse every row of a table, and see that the same run plays on and the server's log stays clean."""
     lab.press("Play")
     until(lambda: lab.number("step") > 20, 30, "it does not play")
-    with cluster(dashboard) as backend:
-        run_id = alone(backend)
-        for bad in table:
-            refuse(lab, bad)
-        step = lab.number("step")
-        until(lambda: lab.number("step") > step + 20, 20, "the run stands still")
-        assert alone(backend) == run_id
+    run = lab.run()
+    for bad in table:
+        refuse(lab, bad)
+    step = lab.number("step")
+    until(lambda: lab.number("step") > step + 20, 20, "the run stands still")
+    assert lab.run() == run
     assert lab.button("Pause").is_visible()
     assert "Traceback" not in lab.page.content()
-    # (The look into the cluster asks at every port, and not everybody there knows the question.)
     assert not re.search(r'File "[^"]*/(app|bnnviz)/', dashboard.log.read_text())
 
 
@@ -68,6 +66,7 @@ def test_bad_inputs_for_a_density(lab: Lab, dashboard: Any) -> None:
 
 
 def test_bad_inputs_for_folded_settings(lab: Lab, dashboard: Any) -> None:
+    lab.settings()
     lab.page.get_by_role("button", name="More settings, each begins a new run").click()
     work_through(lab, dashboard, FOLDED)
 

@@ -106,8 +106,8 @@ def decoded(sheet: dict, numbers: bytes, frame: int) -> list[np.ndarray]:
     lengths = [[points for points, columns in shape for _ in range(columns)] for shape in sheet["shapes"]]
     out = []
     for i, count in enumerate(lengths[which]):
-        first, kind, scale, offset, place = [piece for piece in sheet["columns"][i] if piece[0] <= which][-1]
-        skipped = sum(own[i] if i < len(own) else 0 for own in lengths[first:which])
+        kind, scale, offset, place = sheet["columns"][i]
+        skipped = sum(own[i] if i < len(own) else 0 for own in lengths[:which])
         if kind == "f":
             out.append(np.frombuffer(numbers, "<f4", count, place + 4 * skipped).astype(float))
             continue
