@@ -101,6 +101,7 @@ class ReplayTimeline:
                 view.root.toolbar.active_scroll = None
             self._doc.add_root(view.root)
         self._sheets = {sheet.model.id: sheet for view in self.views for sheet in view.canvas.sheets}
+        self._blank = {name: Kept(sheet.names, sheet.packed) for name, sheet in self._sheets.items()}
         self._owners = {sheet.model.id: view.name for view in self.views for sheet in view.canvas.sheets}
         self._models = {model.id: model for model in self._doc.models}
         self._serializer = Serializer(references=set(self._doc.models), deferred=False)
@@ -174,7 +175,7 @@ class ReplayTimeline:
         if model is None:
             return
         if model.id in self._sheets and attr == "data":
-            at, values = self._columns.setdefault(model.id, ([0], [Kept([], np.empty(0, np.float32))]))
+            at, values = self._columns.setdefault(model.id, ([0], [self._blank[model.id]]))
             kept_now = Kept(self._sheets[model.id].names, model.data["packed"])
             if at[-1] == number:
                 values[-1] = kept_now
@@ -199,18 +200,17 @@ class ReplayTimeline:
 
     def columns(self) -> tuple[list[dict[str, Any]], bytes]:
         """Return where the columns of each sheet are, and the bytes that they are in."""
-        spans, out, index = self._spans, bytearray(), []
+        out, index = bytearray(), []
         for name, (at, kept) in self._columns.items():
-            view = self._owners[name]
+            spans = np.array(self._spans[self._owners[name]])
+            # The smallest range of each axis as long as each of the values is shown.
+            shown = [spans[first:last].min(0) for first, last in zip(at, [*at[1:], len(spans)], strict=True)]
             frames = [each.columns() for each in kept]
             most = max((len(columns) for columns in frames), default=0)
             pieces = []
             for i in range(most):
                 held = [columns[i] if i < len(columns) else Column("", np.empty(0, np.float32)) for columns in frames]
-                fine = [
-                    _FINE * spans[view][frame][_AXES[each.name]] if each.name in _AXES else np.inf
-                    for frame, each in zip(at, held, strict=True)
-                ]
+                fine = [_fine(each.name, span) for span, each in zip(shown, held, strict=True)]
                 pieces.append(_packed([each.values for each in held], fine, out))
             shapes = [each.shape() for each in kept]
             index.append({"model": name, "at": at, "shapes": shapes, "columns": pieces})
@@ -220,6 +220,15 @@ class ReplayTimeline:
 def _ordered(keys: set[Key]) -> list[Key]:
     """Return keys in the order in which their models were made, so that the same frames have one page."""
     return sorted(keys, key=lambda key: (len(key[0]), key))
+
+
+def _fine(name: str, span: np.ndarray) -> float:
+    """Return a difference in a column that is not seen where the axes have these ranges; ids are exact."""
+    if name.startswith("id_"):
+        return 0.0
+    if name in _AXES:
+        return _FINE * span[_AXES[name]]
+    return _FINE * span.min() if name == "at" else _FINE
 
 
 def _packed(columns: list[np.ndarray], fine: list[float], out: bytearray) -> list[Any]:
@@ -234,12 +243,12 @@ def _packed(columns: list[np.ndarray], fine: list[float], out: bytearray) -> lis
     finest = min((each for each, own in zip(fine, columns, strict=True) if not np.isnan(own).all()), default=np.inf)
     out.extend(b"\0" * (-len(out) % 4))
     place = len(out)
-    if not np.isfinite(high - low) or (high - low) / (4 * _LEVELS) > finest:
-        out.extend(values.astype("<f4").tobytes())
-        return ["f", 1.0, 0.0, place]
     scale, offset = (high - low) / (2 * _LEVELS) or 1.0, (low + high) / 2
     if high - low <= 2 * _LEVELS and np.array_equal(known, np.rint(known)):  # integers stay exact
         scale, offset = 1.0, float(np.rint(offset))
+    elif not np.isfinite(scale) or scale / 2 > finest:
+        out.extend(values.astype("<f4").tobytes())
+        return ["f", 1.0, 0.0, place]
     codes = np.rint((np.where(np.isnan(values), offset, values).astype(np.float64) - offset) / scale)
     out.extend(np.where(np.isnan(values), _NAN, codes).astype("<i2").tobytes())
     return ["q", scale, offset, place]
