@@ -27,7 +27,7 @@ _LISTS = ("class_names", "notes", "missing")
 _BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError, OSError, zipfile.BadZipFile)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class UserTable:
     r"""Table from a file or a data frame, before splitting into training and test rows.
 
@@ -74,6 +74,10 @@ class UserTable:
     notes: tuple[str, ...] = ()
     decimal: Decimal | None = None
     missing: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        rows, inputs = self.frame.shape
+        return f"<UserTable {self.name}: {rows:,} rows, {inputs} inputs, {self.task} of {self.target!r}>"
 
     @cached_property
     def encoder(self) -> Encoder:
