@@ -198,9 +198,11 @@ def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> Non
 
 def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Callable[..., Any]) -> None:
     lab = draw(MOONS).sampling()
-    assert {"prediction", "spread"} <= set(lab.figures())
+    lab.press("Spread")
+    until(lambda: lab.figures().get("spread"), 20, "there is no spread")
     before = lab.figures()
     until(lambda: lab.figures()["spread"] != before["spread"], 10, "the spread stands still")
+    lab.press("Prediction")
     count = len(lab.points())
     lab.press("add 1")
     until(lambda: lab.button("add 1").get_attribute("aria-pressed") == "true", 5, "the class stays")

@@ -59,11 +59,11 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     spreadsheet.write_bytes(b"PK\x03\x04 a spreadsheet, zipped")
     lab.page.locator("input[type=file]").set_input_files(spreadsheet)
     lab.page.locator(".error[role=alert]:visible", has_text="spreadsheet").wait_for()
-    lab.zone().evaluate(DROP, FILE.replace("price", "class").replace(",0.000", ",-999"))
-    lab.page.get_by_text("missing value?").first.wait_for()
+    lab.zone().evaluate(DROP, FILE.replace(",0.000", ",unknown"))
+    lab.page.get_by_text("holds numbers and texts").first.wait_for()
     lab.zone().evaluate(DROP, FILE)
     until(lambda: lab.select("Predict the column").inner_text() == "price", 10, "the columns did not come")
-    assert lab.role("day").input_value() == "left" and lab.role("price").input_value() == "target"
+    assert lab.role("day").input_value() == "input" and lab.role("price").input_value() == "target"
     lab.role("depth").focus()
     lab.page.keyboard.press("ArrowDown")  # from input to target, by the keyboard
     until(lambda: lab.select("Predict the column").inner_text() == "depth", 10, "the role was not taken")
@@ -86,5 +86,5 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     until(lambda: "90 % interval" in lab.answer(), 20, "the prediction did not come back")
     screenshot(lab.page, "your-data-row")
     lab.page.get_by_label(re.compile("^depth")).press("Escape")
-    lab.page.get_by_role("button", name="Share", exact=True).click()
+    lab.press("Share")
     lab.page.get_by_text("your own data").first.wait_for()
