@@ -66,7 +66,7 @@ TEXTS = {
     "divergences": "{count:,} of {total:,} transitions diverged: estimates may be biased.",
     "max_treedepth": "{percent:.0f}% of the trees reached the maximum depth, which increases the autocorrelation of"
     " the draws.",
-    "low_bfmi": "{chains}: low E-BFMI ({bfmi:.2f}, should be above {least}); the tails are poorly explored.",
+    "low_bfmi": "{chains}: low E-BFMI ({bfmi:.2f}, should be above {least}). The tails may be poorly explored.",
     # The density
     "random_density": "U differs between two calls at the same point, so there is no density to sample.",
     "chains_interact": "U of one chain depends on the other chains, so there is no density to sample.",
@@ -77,10 +77,10 @@ TEXTS = {
     "jumps": "U is discontinuous on {count} of {lines} lines between draws. {sampler} uses only the gradient and is"
     " biased there.",
     "infinite_points": "U is minus infinity at some evaluated points (first: {where}), so the density is infinite"
-    " there. These points {fate}; the draws represent the rest of the density. {cause}",
+    " there. These points {fate}, and the draws represent the rest of the density. {cause}",
     "infinite_density": "Chain {chain} reached a point where U is minus infinity ({where}): the density is infinite."
     " {cause}",
-    "edge": "Chain {chain} reached an edge of the support at step {step}, where U is {value}; {sampler} cannot"
+    "edge": "Chain {chain} reached an edge of the support at step {step}, where U is {value}. {sampler} cannot"
     " continue there.",
     "overflow": "U overflowed in chain {chain} at step {step} ({sampler}), although the support has no edge there.",
     "runs_away": "Chain {chain} diverges: U decreases without bound from its start up to {reached:.1g} and beyond, so"
@@ -90,7 +90,7 @@ TEXTS = {
     "rejected_points": "The density raised a domain error at {count:,} points (first: {first}). It is treated as zero"
     " there.",
     # Chains that fail or start badly
-    "chain_stopped": "Chain {chain} encountered a non-finite value at step {step} ({sampler}) and stopped; the other"
+    "chain_stopped": "Chain {chain} encountered a non-finite value at step {step} ({sampler}) and stopped. The other"
     " chains continue.",
     "all_stopped": "All {chains} chains of {sampler} encountered non-finite values (the last at step {step}). The run"
     " keeps the draws.",
@@ -105,7 +105,7 @@ TEXTS = {
     "not_at_mode": "{chains} stopped up to {distance:.2g} posterior standard deviations from a mode in each direction.",
     "saddle": "{chains} stopped at a saddle point, where U decreases in {directions} of {dim} directions.",
     # Violations of a bound
-    "small_violations": "{percent:.2g}% of the proposals violate the bound (mean excess {excess:.3f}); the bias is"
+    "small_violations": "{percent:.2g}% of the proposals violate the bound (mean excess {excess:.3f}), but the bias is"
     " small.",
     "violations": "{percent:.2g}% of the proposals violate the bound (mean excess {excess:.3f}). About {missed:.2g}%"
     " of the bounces were missed, so {effect}.{network}",
@@ -139,12 +139,12 @@ TEXTS = {
     "missing_package": "{figures} missing: {remedy}.",
     "missing_scores": "{text}",
     # Notes on a target or a sampler
-    "raw_inputs": "The inputs are not standardised (column {column} has mean {mean:.3g} and sd {sd:.3g}); the prior"
+    "raw_inputs": "The inputs are not standardised (column {column} has mean {mean:.3g} and sd {sd:.3g}). The prior"
     " expects a scale near 1.",
-    "raw_observations": "The observations are not standardised (mean {mean:.3g}, sd {sd:.3g}); the prior expects a"
+    "raw_observations": "The observations are not standardised (mean {mean:.3g}, sd {sd:.3g}). The prior expects a"
     " scale near 1.",
     "frozen_weights": "{frozen:,} of {total:,} weights of the module are frozen (requires_grad=False).",
-    "dropout_off": "Dropout is off (evaluation mode); the weights are sampled instead.",
+    "dropout_off": "Dropout is disabled (evaluation mode), because the weights are sampled.",
     "outputs_positive": "The outputs of the module are non-negative, but the {likelihood} likelihood interprets them"
     " as {what}.",
     "outputs_bounded": "The outputs of the module are between {low:.3g} and {high:.3g} for all weights, but"
@@ -153,7 +153,7 @@ TEXTS = {
     " the sign: a loss is the negative log likelihood.",
     "batch_norm": "Batch normalisation uses the stored means and variances of the module (evaluation mode).",
     "jumping_module": "The outputs of the module are discontinuous in its weights (for example through a sign, an"
-    " argmax, a branch or a division by zero). HMC and NUTS are correct but slow; samplers that rely on the gradient"
+    " argmax, a branch or a division by zero). HMC and NUTS are correct but slow. Samplers that rely on the gradient"
     " alone are biased.",
     "one_by_one": "The {what} does not support batches of chains. Chains are computed one by one, which is slower.",
     "fixed_covariances": "Covariances are not adapted, because each proposal generates only one draw.",

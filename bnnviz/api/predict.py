@@ -55,12 +55,12 @@ class WithPredictions:
         ----------
         x : array_like, shape (rows, inputs), DataFrame, path or the result of `rows`
             Inputs in the units of the network's data. For a run on a table, a frame or a file with the table's columns,
-            in any order; other columns are ignored. Missing values are filled as in training, and ``notes`` of the
+            in any order. Other columns are ignored. Missing values are filled as in training, and ``notes`` of the
             result lists them. Frames are matched by column name for other data with names, too.
         quantiles : sequence of float
             Probabilities of the quantiles of an observation.
         draws : int, optional
-            Draws to use, evenly thinned; default: all, or for many rows as many as a few seconds allow.
+            Number of evenly thinned draws to use. The default is all draws, or fewer if there are many rows.
         target : BNN, optional
             Your own network and data, for a recording of a run that used them.
 
@@ -141,7 +141,7 @@ class WithPredictions:
     def ensemble(self, draws: int = 50, *, target: BNN | None = None) -> torch.export.ExportedProgram:
         """Export draws as one program of PyTorch that predicts rows like `predict`, without bnnviz.
 
-        ``torch.export.save(program, path)`` writes it; ``torch.export.load(path).module()`` reads it wherever PyTorch
+        ``torch.export.save(program, path)`` writes it. ``torch.export.load(path).module()`` reads it wherever PyTorch
         is installed. The module takes rows (rows, inputs) in the units of the data and returns a dict of tensors with
         the names of a `PredictiveDistribution`, without quantiles.
 
@@ -162,7 +162,7 @@ class WithPredictions:
         return exported(self.network_draws(target), draws)
 
     def table(self, target: BNN | None = None) -> UserTable | None:
-        """Return the table that the network was trained on; None without a user file.
+        """Return the table that the network was trained on, or None without a user file.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class WithPredictions:
         return None if target is None else target.table
 
     def rows(self, source: Any, *, target: BNN | None = None, **options: Any) -> NewRows:
-        """Read rows to predict from a CSV file or a frame; options as in `bnnviz.data.tables.new_rows.read_rows`.
+        """Read rows to predict from a CSV file or a data frame.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ def prior_predictive(
     Parameters
     ----------
     posterior : BNN
-        The network; its data determine units and columns only.
+        The network. Only the units and columns of its data are used.
     x : array_like, shape (rows, inputs), DataFrame or path
         As in `Run.predict`.
     draws : int

@@ -67,7 +67,7 @@ class BackgroundRace(WithFigures):
             return self._run.lanes[lane].draws
 
     def figure(self, path: str | Path) -> Path:
-        """Write curves, table and summary to an HTML page; return its path.
+        """Write curves, table and summary to an HTML page and return its path.
 
         For other suffixes, such as ``.pdf``, only the curves are written (see `bnnviz.plots.save`).
 

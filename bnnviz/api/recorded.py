@@ -52,18 +52,18 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
 
     @property
     def log_weights(self) -> np.ndarray | None:
-        """Log weights of the draws, shape (chains, draws); None for unweighted draws."""
+        """Log weights of the draws, shape (chains, draws), or None for unweighted draws."""
         return self._kept().log_weights
 
     def _kept(self) -> export.ExportedDraws:
         return export.kept(self, target=self.target)
 
     def summary(self) -> dict[str, Any]:
-        """Return the last summary written by the run; empty if there is no summary yet."""
+        """Return the last summary written by the run."""
         return self.last_summary or {}
 
     def verdict(self) -> Message | None:
-        """Return the last verdict written by the run; None for a density, or if there is no verdict yet."""
+        """Return the last verdict written by the run, or None if there is no verdict."""
         return self.summary().get("verdict")
 
     @property
@@ -80,7 +80,7 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return self._run.event_weights()
 
     def save(self, path: str | Path) -> Path:
-        """Write draws and header to a NetCDF file that ArviZ can read; return its path."""
+        """Write draws and header to a NetCDF file that ArviZ can read and return its path."""
         return self._run.save(path)
 
     def restored(self, target: Target | None = None) -> ViewedRun:
@@ -101,7 +101,7 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return self.attachment()
 
     def table(self, target: BNN | None = None) -> UserTable | None:
-        """Return the table that the network was trained on; None without a user file."""
+        """Return the table that the network was trained on, or None without a user file."""
         return super().table(self.target if target is None else target)
 
     def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> xarray.DataTree:

@@ -55,24 +55,24 @@ class WithFigures(Background):
     def live(self, views: list[str] | None = None, height: int = 520, dark: bool | None = None) -> Live:
         """Return the run's live figures, for the last line of a notebook's cell.
 
-        The run samples in its own thread, and the figures update when the browser is ready, so the kernel stays
-        free for other cells. In JupyterLab 4.4 or later with ipykernel 7 the figures also update while a cell
-        computes; elsewhere they wait for the cell, and the run continues. Hidden figures cost nothing. A run
-        without an end pauses when its last figure is closed, for example when its cell is run again.
+        The run samples in its own thread, and the figures update when the browser is ready, so the kernel stays free
+        for other cells. With JupyterLab 4.4 or later and ipykernel 7, the figures also update while a cell is executed.
+        Otherwise they update when the cell has finished. Hidden figures cost nothing. A run without an end pauses when
+        its last figure is closed, for example when its cell is run again.
 
         Parameters
         ----------
         views : list of str, optional
-            Names of the views to show, such as ``["trajectory", "trace"]``; all available views by default.
+            Names of the views to show, such as ``["trajectory", "trace"]``. All available views by default.
         height : int
             Total height of the figures in pixels.
         dark : bool, optional
-            Use dark colours; by default the colours follow the notebook's theme.
+            Whether to use the dark theme. The default is the theme of the notebook.
 
         Returns
         -------
         Live
-            A widget; it may be shown more than once.
+            A widget, which can be displayed several times.
 
         Raises
         ------
@@ -182,14 +182,14 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         return self.spec.attachment
 
     def table(self, target: BNN | None = None) -> UserTable | None:
-        """Return the table that the network was trained on; None without a user file."""
+        """Return the table that the network was trained on, or None without a user file."""
         own = self._run.target
         return super().table(own if target is None and isinstance(own, targets.BNN) else target)
 
     def event_weights(self) -> np.ndarray | None:
         """Return normalised weights (chains, draws) that correct the bias of draws at events (``samples="events"``).
 
-        The density of draws at events is proportional to pi(x) (refresh rate + mean rate at x); the weights are
+        The density of draws at events is proportional to pi(x) (refresh rate + mean rate at x). The weights are
         proportional to the reciprocal of this rate. They require a valid bound. The result is None for unweighted
         draws.
         """
@@ -197,7 +197,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
             return self._run.event_weights()
 
     def verdict(self) -> Message | None:
-        """Return a message on the quality of the predictions; None for a density."""
+        """Return a message on the quality of the predictions, or None for a density."""
         return self.summary().get("verdict")
 
     @property
@@ -222,12 +222,12 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
             return self._run.to_arviz(predictions)
 
     def save(self, path: str | Path) -> Path:
-        """Write draws and header to a NetCDF file that ArviZ can read; return its path."""
+        """Write draws and header to a NetCDF file that ArviZ can read and return its path."""
         with self._lock:
             return self._run.save(path)
 
     def __reduce__(self) -> tuple:
-        """Pickle the run in its current state; it is restored paused, with its draws, and can continue.
+        """Pickle the run in its current state. It is restored paused, with its draws, and can continue.
 
         The pickle includes the caller's own target or network, but not the recording.
         """
@@ -303,8 +303,8 @@ def start(
         Dimension of the state. Required for a function of states.
     parameters : mapping of str to shape or Parameter, optional
         Named parameters of a function. The function receives a dict of tensors ``(chains, *shape)`` instead of states.
-        A shape is an integer or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` define
-        constraints, whose log-Jacobians are added to U. ``draws`` contains unconstrained coordinates; ``parameters()``
+        A shape is an integer or a tuple. `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` define
+        constraints, whose log-Jacobians are added to U. ``draws`` contains unconstrained coordinates. ``parameters()``
         returns the parameters.
     draws : int or None
         Number of draws per chain. None samples until ``stop`` is called.
@@ -433,7 +433,7 @@ def sample(
     target : str, Spec, UserTable, Target or callable
         As in `start`.
     sampler : str or Sampler
-        As in `start`. With ``auto``, a pilot run selects a sampler for a network on a table; the default for a density
+        As in `start`. With ``auto``, a pilot run selects a sampler for a network on a table. The default for a density
         is ``bps``.
     progress_bar : bool, optional
         Whether to show a progress bar on stderr. The default is true if stderr is a terminal and ``rich`` is installed.

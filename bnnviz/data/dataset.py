@@ -104,11 +104,11 @@ def _scale(columns: np.ndarray, what: str = "inputs") -> np.ndarray:
 
 
 class Evaluated:
-    """Shared properties of tables and images; needs name, y_train and class_names."""
+    """Shared properties of tables and images."""
 
     @property
     def classes(self) -> int:
-        """Number of classes; 0 for regression."""
+        """Number of classes, or 0 for regression."""
         return len(self.class_names)
 
     def remarks(self) -> list[str]:

@@ -174,8 +174,9 @@ class ImageSet(Evaluated):
         Parameters
         ----------
         train, test : int or None, default None
-            Maximum numbers of training and test rows; None for all. The subset is balanced over classes where possible
-            and preserves the order of the rows. With the same seed, a smaller subset is contained in a larger one.
+            Maximum numbers of training and test rows, or None for all. The subset is balanced over classes where
+            possible and preserves the order of the rows. With the same seed, a smaller subset is contained in a larger
+            one.
         seed : int, default 0
             Seed of the random number generator.
 
@@ -237,7 +238,7 @@ def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float,
 
 
 def balanced_rows(y: np.ndarray, rows: int, part: Part, seed: int = 0) -> np.ndarray:
-    """Draw row numbers of a part, sorted; classes with enough rows have equal shares."""
+    """Draw sorted row numbers of a part of the data, balanced over classes if possible."""
     rng = np.random.default_rng([seed, PARTS.index(part)])
     labels, counts = np.unique(y, return_counts=True)
     drawn = [
@@ -254,7 +255,7 @@ def _count(field: str, rows: int) -> int:
 
 
 def _shares(counts: np.ndarray, rows: int) -> np.ndarray:
-    """Divide a number of rows as equally as the class counts allow; the first classes get the remainder."""
+    """Divide a number of rows as equally as the class counts allow."""
     shares = np.zeros_like(counts)
     left = min(rows, int(counts.sum()))
     while left:

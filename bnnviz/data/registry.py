@@ -145,7 +145,7 @@ def is_here(name: str) -> bool:
 
 
 def remark(name: str) -> str:
-    """Return a note on the local files of a data set, for example if they are incomplete; otherwise "".
+    """Return a note on the local files of a data set, for example if they are incomplete.
 
     Examples
     --------

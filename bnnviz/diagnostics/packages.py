@@ -10,7 +10,7 @@ _ARVIZ, _LEARN = "arviz_stats", "sklearn"
 
 
 def array_stats() -> ModuleType:
-    """Return ArviZ's functions of arrays; raise an ImportError if it is missing."""
+    """Import the array functions of ArviZ."""
     return optional.require(f"{_ARVIZ}.base", "Effective sample sizes, R-hat and densities need").array_stats
 
 

@@ -48,13 +48,13 @@ def mlp(
     inputs : int
         Number of features of one row of data.
     hidden : sequence of int
-        Widths of the hidden layers; an empty sequence gives a linear model.
+        Widths of the hidden layers. An empty sequence gives a linear model.
     outputs : int
         Number of outputs: 1 for regression or a binary logit, one logit per class otherwise.
     activation : {"tanh", "relu", "softplus", "silu"}, default "tanh"
         Applied after every hidden layer, but not to the output.
     linear_path : bool, default False
-        Whether a linear map of the inputs is added to the outputs; without hidden layers the network is already linear.
+        Whether a linear map of the inputs is added to the outputs. Without hidden layers the network is already linear.
 
     Returns
     -------

@@ -4,8 +4,8 @@ A sampler targets the density $\pi(x) \propto \exp(-U(x) / T)$ with the target's
 instance holds its settings and the constants that `Sampler.prepare` computes from the target and its mode. Everything
 that changes during a run is in the state, a ``NamedTuple``:
 
-- ``x`` (chains, dim), the positions, and further variables of the method: momenta, gradients, the path;
-- ``count`` (chains,), the moves of each chain so far, and ``alive`` (chains,), false for chains that met a non-finite
+- ``x`` (chains, dim), the positions, and further variables of the method: momenta, gradients, the path. - ``count``
+(chains,), the moves of each chain so far, and ``alive`` (chains,), false for chains that met a non-finite
   value;
 - ``adaptation``, the quantities that the warm-up learns. No kernel changes it.
 
@@ -81,9 +81,9 @@ class Traits:
         Boolean field of `Info`. If it is false for all chains, `Sampler.adapt` and `Sampler.pre_draw` have no effect.
         None if unknown.
     emits : frozenset of str
-        Parts of a frame that the chain trace provides; they determine the views.
+        Parts of a frame that the chain trace provides. They determine the views.
     reference_rank : int
-        Priority as reference sampler. The sampler with the highest priority is used; 0 excludes a sampler.
+        Priority as reference sampler. The sampler with the highest priority is used. 0 excludes a sampler.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Sampler(param.Parameterized):
 
     @classmethod
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
-        """Return settings for a network and a budget; None if the sampler cannot be selected automatically."""
+        """Return settings for a network and a budget, or None if the sampler cannot be selected automatically."""
         return None
 
     # ---- the contract: constants, state, kernel
@@ -195,7 +195,7 @@ class Sampler(param.Parameterized):
         raise NotImplementedError
 
     def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
-        """Return additional arguments of `kernel` that only some chains need; None if unused."""
+        """Return additional arguments of `kernel` that only some chains need, or None if unused."""
         return ()
 
     def kernel(self, rng: RandomNumbers, state: Any, *drawn: Any) -> tuple[Any, Any]:
@@ -231,7 +231,7 @@ class Sampler(param.Parameterized):
         return None
 
     def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
-        """Return the state after a window of the warm-up; ``last`` ends the warm-up unconditionally."""
+        """Return the state after a window of the warm-up. ``last`` ends the warm-up unconditionally."""
         return state
 
     def is_tuned(self, state: Any) -> bool:
@@ -247,7 +247,7 @@ class Sampler(param.Parameterized):
         return self.traits.warms_up_by_moves and self.is_tuned(state)
 
     def warmup_share(self, state: Any) -> float | None:
-        """Return the completed fraction of the warm-up; None if unknown."""
+        """Return the completed fraction of the warm-up, or None if unknown."""
         return None
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
@@ -261,11 +261,11 @@ class Sampler(param.Parameterized):
         return state
 
     def positions(self, state: Any) -> Tensor | None:
-        """Return the positions of the chains (chains, dim); None if states are not points."""
+        """Return the positions of the chains (chains, dim), or None if states are not points."""
         return getattr(state, "x", None)
 
     def reach(self, state: Any) -> Tensor | None:
-        """Return points (chains, dim) at the distance of typical draws; None if states are not points."""
+        """Return points (chains, dim) at the distance of typical draws, or None if states are not points."""
         return self.positions(state)
 
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
@@ -334,7 +334,7 @@ class Sampler(param.Parameterized):
         return MoveTrace(self)
 
     def arrived(self, step_batch: StepBatch) -> Tensor | None:
-        """Return which chains produce valid draws after each of these steps, (steps, chains); None for all."""
+        """Return which chains produce valid draws after each of these steps, (steps, chains), or None for all."""
         return None
 
     def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
@@ -349,22 +349,22 @@ class Sampler(param.Parameterized):
         return []
 
     def place(self, target: Target, x: Tensor) -> DistanceToMode | None:
-        """Return the distance of a draw x (dim,) from its mode; None if draws are not meant to be modes."""
+        """Return the distance of a draw x (dim,) from its mode, or None if draws are not meant to be modes."""
         return None
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
-        """Return at which steps U is minus infinity, (steps, chains); None if steps do not report U."""
+        """Return at which steps U is minus infinity, (steps, chains), or None if steps do not report U."""
         name_of_u = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
         return None if name_of_u is None else step_batch.column(name_of_u) == -torch.inf
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor | None:
-        """Return points (n, dim) at which a step of a chain may have evaluated U; None if unknown."""
+        """Return points (n, dim) at which a step of a chain may have evaluated U, or None if unknown."""
         states = step_batch.before[step], step_batch.state_after(step)
         found = [x[chain] for x in map(self.positions, states) if x is not None]
         return torch.stack(found) if found else None
 
     def events_in(self, step_batch: StepBatch) -> Tensor | None:
-        """Return the number of events of each chain in these steps (chains,); None if the sampler has no events."""
+        """Return the number of events of each chain in these steps (chains,), or None if the sampler has no events."""
         return None
 
     def integrates(self, chains: int, dim: int) -> bool:
@@ -376,7 +376,7 @@ class Sampler(param.Parameterized):
         raise NotImplementedError
 
     def event_weights(self, x: Tensor, draw_collector: DrawCollector | None = None) -> Tensor:
-        """Return normalised weights (n,) of draws x (n, dim); requires `weighs`."""
+        """Return normalised weights (n,) of draws x (n, dim)."""
         raise NotImplementedError
 
 

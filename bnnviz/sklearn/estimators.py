@@ -96,7 +96,7 @@ class _Estimator(BaseEstimator):
         self.likelihood = likelihood
 
     def _fit_inputs(self, X: Any, y: Any, **checks: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return checked inputs and observations; encode a frame with texts, dates or gaps."""
+        """Validate inputs and observations and encode data frames."""
         self.encoder_ = None
         if source.is_frame(X):
             columns = frame_columns(X)
@@ -106,7 +106,7 @@ class _Estimator(BaseEstimator):
         return validate_data(self, X, y, dtype=np.float64, **checks)
 
     def _new_inputs(self, X: Any) -> np.ndarray:
-        """Return checked rows to predict; the columns of an encoded frame are found by name."""
+        """Validate rows to predict."""
         if self.encoder_ is not None:
             X = self.encoder_.transform(matched(X, self.encoder_.kinds))
         return validate_data(self, X, reset=False, dtype=np.float64)
@@ -233,8 +233,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
     settings : dict, optional
         Settings of the sampler, by name. Used only if a sampler is given.
     draws, warmup, chains : int, optional
-        Number of draws per chain, warm-up iterations and chains. The defaults are 250, 250 and 4 if a sampler is given;
-        otherwise the pilot run selects them.
+        Number of draws per chain, warm-up iterations and chains. The defaults are 250, 250 and 4 if a sampler is given.
+        Otherwise the pilot run selects them.
     linear_path : bool, default True
         Whether to add a linear map of the inputs to the output of the network.
     prior : {"learned", "fan_in", "equal"}, default "learned"
@@ -245,8 +245,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
     device : str, default "auto"
     random_state : int, RandomState or None
     likelihood : str, default "auto"
-        ``gaussian``, ``student_t``, ``heteroscedastic``, ``log_normal``, ``poisson`` or ``negative_binomial``; by
-        default selected by the values of the target and the likelihood of held-out rows.
+        ``gaussian``, ``student_t``, ``heteroscedastic``, ``log_normal``, ``poisson`` or ``negative_binomial``. By
+        default, the likelihood is selected using the values of the target and held-out rows.
 
     Attributes
     ----------
@@ -258,7 +258,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         Selected sampler, with the reason and the cost of the pilot run (``plan_.sentence``). Available only if
         ``sampler="auto"``.
     rhat_ : float
-        Largest R-hat of the outputs at up to 50 training rows; nan for deep ensembles and other methods that do not
+        Largest R-hat of the outputs at up to 50 training rows, or nan for deep ensembles and other methods that do not
         converge to the posterior.
     n_draws_, n_features_in_ : int
 
@@ -319,7 +319,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):
     ----------
     classes_ : ndarray
     posterior_ : NetworkDraws or None
-        Network and draws; None if the training rows have a single class.
+        Network and draws, or None if the training rows have a single class.
     rhat_ : float
     n_draws_, n_features_in_ : int
 

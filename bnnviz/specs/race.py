@@ -101,7 +101,7 @@ class RaceSpec:
         Raises
         ------
         BnnvizError
-            If a name is unknown or a value is invalid; ``field`` is the name of the setting.
+            If a name is unknown or a value is invalid. ``field`` is the name of the setting.
         """
         given = read_json(value, "A race", _FIELDS)
         if not isinstance(given.get("lanes"), list):
@@ -171,7 +171,7 @@ class RaceSpec:
     # --- links, scripts and commands
 
     def shareable(self) -> str:
-        """Return the reason why the race cannot be shared as a link or script; empty if it can."""
+        """Return the reason why the race cannot be shared as a link or script, or empty if it can."""
         return self.lanes[0].shareable()
 
     def to_query(self) -> dict[str, str]:
@@ -189,7 +189,7 @@ class RaceSpec:
         return query | {"budget": str(self.budget)}
 
     def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
-        """Create a race from URL parameters; see `bnnviz.specs.run.Spec.read_query`."""
+        """Create a race from URL parameters. See `bnnviz.specs.run.Spec.read_query`."""
         link, opening = url.Link(query), self.checked()
         names = _read_lanes(link, opening)
         budget = {"title": "The race", "settings": self.described()}

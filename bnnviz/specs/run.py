@@ -69,9 +69,9 @@ class Spec:
     chains : int
         Number of chains.
     draws : int or None
-        Number of draws per chain; None for an unlimited run.
+        Number of draws per chain, or None for an unlimited run.
     warmup : int
-        Number of initial draws per chain to discard; for HMC and NUTS the number of warm-up iterations.
+        Number of initial draws per chain to discard. For HMC and NUTS the number of warm-up iterations.
     seed : int
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
@@ -90,7 +90,7 @@ class Spec:
         Rows of the uploaded file, a packed `bnnviz.data.UserTable`. They are not part of the JSON, so the file must be
         opened again after loading a link.
     start_points : bytes or None
-        The points of ``start``, packed (`bnnviz.engine.run.start_points`); not part of the JSON. A started run stores
+        The points of ``start``, packed (`bnnviz.engine.run.start_points`). Not part of the JSON. A started run stores
         them, so that it no longer needs the recording.
 
     Examples
@@ -121,7 +121,7 @@ class Spec:
     start_points: bytes | None = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the spec as a JSON object; ``start`` is omitted if None."""
+        """Return the spec as a JSON object. ``start`` is omitted if None."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in BYTES}
         if self.start is None:
             del fields["start"]
@@ -148,7 +148,7 @@ class Spec:
         Raises
         ------
         BnnvizError
-            If a name is unknown or a value is invalid; ``field`` is the name of the setting.
+            If a name is unknown or a value is invalid. ``field`` is the name of the setting.
         """
         names = tuple(f.name for f in dataclasses.fields(cls) if f.name not in BYTES)
         given = read_json(value, "A spec", names)
@@ -204,7 +204,7 @@ class Spec:
 
     @property
     def known_dim(self) -> int:
-        """Minimum dimension of the target according to its settings; 0 if unknown."""
+        """Minimum dimension of the target according to its settings, or 0 if unknown."""
         item, chosen = catalogue.find("targets", self.target), self.target_settings
         if item["dim"] is not None:
             return item["dim"]
@@ -234,7 +234,7 @@ class Spec:
     # --- links, scripts and commands
 
     def shareable(self) -> str:
-        """Return the reason why the spec cannot be shared as a link or script; empty if it can."""
+        """Return the reason why the spec cannot be shared as a link or script, or empty if it can."""
         if self._needs_attachment:
             return (
                 "This run uses your own data, which a link cannot contain; share the file and open it on another page."
@@ -257,7 +257,7 @@ class Spec:
         Returns
         -------
         dict of str
-            Unquoted values by name; `bnnviz.specs.url.query_text` joins them.
+            Unquoted values by name. `bnnviz.specs.url.query_text` joins them.
         """
         query = {"target": self.target, "sampler": self.sampler}
         for place, item in self._items().items():
@@ -296,7 +296,7 @@ class Spec:
         return _within_limits(_with_rows(spec.replace(**changes), link).checked(), link), link.sentences
 
     def as_python(self) -> str:
-        """Return a Python script that reproduces the run; an unlimited run has `url.BATCH_DRAWS` draws."""
+        """Return a Python script that reproduces the run. An unlimited run has `url.BATCH_DRAWS` draws."""
         values = {place: url.script_values(item, getattr(self, place)) for place, item in self._items().items()}
         return url.python_call(
             "run = bnnviz.sample",
@@ -381,7 +381,7 @@ def _live_run() -> list[dict[str, Any]]:
 
 
 def _read_names(link: url.Link, spec: Spec) -> Spec | None:
-    """Return the target and sampler named in a link, with their defaults; None if unknown or missing."""
+    """Return the target and sampler named in a link, with their defaults, or None if unknown or missing."""
     target, sampler = link.take("target"), link.take("sampler")
     for kind, name in (("targets", target), ("samplers", sampler)):
         known = [item["name"] for item in catalogue.load()[kind]]

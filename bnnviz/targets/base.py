@@ -59,19 +59,19 @@ class Target(param.Parameterized):
     examples : int
         Number of data rows per gradient, which is its cost in per-example evaluations.
     prior_precision : float or None
-        Precision of an isotropic normal prior that is part of U; None if there is no such prior.
+        Precision of an isotropic normal prior that is part of U, or None if there is no such prior.
     units : list of layers
         Layers whose hidden units can be permuted without changing the density (`bnnviz.diagnostics.canonical`).
     not_compiled : str
-        Reason why samplers are not compiled for this target; empty if they are.
+        Reason why samplers are not compiled for this target, or empty if they are.
     mode_overfits : bool
         Whether scales of noise or prior are learned, so that the mode overfits and is far from typical draws.
     located : bool
-        Whether random initial points are near the typical set; false for custom functions.
+        Whether random initial points are near the typical set.
     jumps : bool
         Whether U is known to be discontinuous.
     descent_rows : int or None
-        Number of random data rows per step of the optimisation; None for all rows.
+        Number of random data rows per step of the optimisation, or None for all rows.
     descent_rate : float
         Initial learning rate of the optimisation.
     rejected : RejectedPoints
@@ -138,7 +138,7 @@ class Target(param.Parameterized):
         """
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:
-        """Return U and its gradient at states shaped like x (chains, dim) as a C function; None if unavailable."""
+        """Return U and its gradient at states shaped like x (chains, dim) as a C function, or None if unavailable."""
         return None
 
     def change(self, settings: dict[str, Any]) -> None:
@@ -160,11 +160,11 @@ class Target(param.Parameterized):
 
     @property
     def data_rows(self) -> int | None:
-        """Number of data rows in the sum U; None if U is not a sum over rows."""
+        """Number of data rows in the sum U, or None if U is not a sum over rows."""
         return None
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return U (chains,) and its gradient (chains, dim); by automatic differentiation unless overridden."""
+        """Return U (chains,) and its gradient (chains, dim), computed using automatic differentiation by default."""
         return differentiate(self.defined_potential, x)
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -198,7 +198,7 @@ class Target(param.Parameterized):
         return hessian - (self.prior_precision or 0.0) * torch.eye(len(hessian), dtype=x.dtype, device=x.device)
 
     def last_layer(self) -> slice | None:
-        """Return the slice of the last layer's weights; None without layers."""
+        """Return the slice of the last layer's weights, or None without layers."""
         return None
 
     def hessian_diagonal(self, x: Tensor) -> Tensor:
@@ -265,7 +265,7 @@ class Target(param.Parameterized):
         return [f"x{i + 1}" for i in range(self.dim)]
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
-        """Return the named parameters of coordinates x (n, dim), ``(n, *shape)`` each; empty without names."""
+        """Return the named parameters of coordinates x (n, dim), ``(n, *shape)`` each, or empty without names."""
         return {}
 
     def describe_value(self) -> str:
@@ -399,7 +399,7 @@ class Callable(Target):
             return False
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:
-        """Return U and its gradient as a C function; None if unavailable."""
+        """Return U and its gradient as a C function, or None if unavailable."""
         return self._tape.function() if self._tape is not None and self._tape.suits(x) else None
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -409,7 +409,7 @@ class Callable(Target):
         return super().gradient(x)
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return the value of the function after checking its shape; infinite if it raises a domain error."""
+        """Return the value of the function after checking its shape, or infinite if it raises a domain error."""
         return evaluated(self._value, x, self.rejected)
 
     def _value(self, x: Tensor) -> Tensor:

@@ -51,12 +51,12 @@ class BNN(NetworkCurvature):
         (outputs are mean and log sd), ``poisson`` and ``negative_binomial`` (the output is the log mean), ``bernoulli``
         (a logit), ``categorical`` (one logit per class) or ``ordinal`` (one output, K - 1 cut points); an object of
         `bnnviz.targets.likelihoods` with its settings; or a function of outputs (rows, outputs) and observations that
-        returns one log density per row, in torch. The default for numbers is ``gaussian``; classes and binary
+        returns one log density per row, in torch. The default for numbers is ``gaussian``. Classes and binary
         observations have no default.
     prior_sd : float
         Standard deviation of the normal prior of the weights.
     noise_sd : float or sequence of float
-        Standard deviation of the observation noise, or the scale of ``student_t`` and ``log_normal``; one value per
+        Standard deviation of the observation noise, or the scale of ``student_t`` and ``log_normal``. One value per
         column or one for all columns. The default is the standard deviation of the observations if the noise is
         learned, and 1 otherwise.
     noise : {"fixed", "learned"}, optional
@@ -65,18 +65,18 @@ class BNN(NetworkCurvature):
         that log sd ~ N(log noise_sd, 1). Each column of the observations has a separate noise.
     prior : {"equal", "fan_in", "learned"} or mapping of str to float, distribution or callable
         ``equal`` uses ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root
-        of the number of inputs of its unit; biases keep ``prior_sd``. With ``learned`` each weight matrix also has an
+        of the number of inputs of its unit. Biases keep ``prior_sd``. With ``learned`` each weight matrix also has an
         unknown scale (in a multilayer perceptron, each input of at least ten hidden units), whose logarithm has sd 1,
         and the weights of logits have three times the sd. Matrices of fewer than ten weights have no scale. The
         coordinates of the scales follow the weights. States are then multiples of the weights
         (`bnnviz.targets.weight_scales`), which ``state_dict`` returns. A mapping gives priors by the name of a
-        parameter (``"0.weight"``), of a layer (``"0"``) or a pattern (``"*.bias"``); the last match is used, and other
+        parameter (``"0.weight"``), of a layer (``"0"``) or a pattern (``"*.bias"``). The last match is used, and other
         weights have ``prior_sd``. A prior is a standard deviation; a ``Normal``, ``Laplace``, ``StudentT`` or
         ``Cauchy`` of ``torch.distributions``; a ``HalfCauchy``, the distribution of each weight's own scale
         (horseshoe); a continuous distribution of ``scipy.stats``; or a function that makes weights ``(..., *shape)`` of
         standard normal numbers of the same shape.
     sample : str or sequence of str, optional
-        Names of the parameters or submodules to sample, such as ``["head"]``; ``last`` is the last submodule with
+        Names of the parameters or submodules to sample, such as ``["head"]``. ``last`` is the last submodule with
         parameters. Other parameters are fixed. The default is all parameters with ``requires_grad``.
 
     Raises
@@ -160,7 +160,7 @@ class BNN(NetworkCurvature):
         ----------
         x, y : array_like
             Inputs (rows, ...) and observations (rows,), in original units. For a data set of `bnnviz.data` the arrays
-            may be empty; the posterior is then the prior.
+            may be empty. The posterior is then the prior.
 
         Raises
         ------

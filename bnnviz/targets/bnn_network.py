@@ -178,7 +178,7 @@ class Network(BNN):
         self._published = self._read_published() if chosen["initial_weights"] == "published" else None
 
     def _read_published(self) -> Tensor:
-        """Return the published weights (weights,); raise if they belong to another network."""
+        """Return the published weights (weights,). Raise if they belong to another network."""
         network, theta = datasets.published_weights(self.data)
         own = (parse_hidden(self.hidden), self.activation, self.linear_path)
         if own != (parse_hidden(network.hidden), network.activation, False):
@@ -241,7 +241,7 @@ def outputs_of(data: datasets.DataSet, likelihood: str) -> int:
 
 
 def family(data: datasets.DataSet, name: str) -> str:
-    """Return the likelihood of a name, that of the task for auto; refuse one of the other task."""
+    """Return the likelihood of a name, that of the task for auto. Refuse one of the other task."""
     of_classes = {"ordinal", "categorical"} | ({"bernoulli"} if data.classes == 2 else set())
     able = of_classes if data.task == "classification" else set(LIKELIHOODS) - {"bernoulli", "categorical", "ordinal"}
     if name == "auto":

@@ -241,11 +241,11 @@ class DoubleWell(Target):
         return np.zeros(1)
 
     def cov(self) -> np.ndarray:
-        """Return the variance, by quadrature."""
+        """Return the variance, computed using quadrature."""
         return np.array([[_well_variance(self.quartic)]])
 
     def exact_draws(self, count: int, seed: int = 0) -> np.ndarray:
-        """Return independent draws (count, 1), by inversion on a fine grid."""
+        """Return independent draws (count, 1) using inversion on a fine grid."""
         grid = np.linspace(-6, 6, 200_001)
         density = np.exp(2 * grid**2 - self.quartic * grid**4 - 1 / self.quartic)
         cumulative = np.cumsum(density) / density.sum()

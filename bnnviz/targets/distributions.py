@@ -214,7 +214,7 @@ def _around(distribution: Distribution) -> Transform:
 
 
 def _precision(held: Any) -> torch.dtype:
-    """Return the precision of the first real tensor in a distribution or transform; float32 without one."""
+    """Return the precision of the first real tensor in a distribution or transform. Float32 without one."""
     for value in vars(held).values():
         if isinstance(value, Tensor) and value.is_floating_point():
             return value.dtype
@@ -252,7 +252,7 @@ def _check_draws(distribution: Distribution, kind: str, parameter: Parameter) ->
 
 
 def _support(distribution: Distribution) -> Constraint:
-    """Return the support of a variable; for a mixture, that of all components."""
+    """Return the support of a variable. For a mixture, that of all components."""
     found = distribution.support
     if not isinstance(distribution, MixtureSameFamily):
         return found

@@ -115,11 +115,11 @@ class LogisticRegression(RowTarget):
         return mean, (points - mean).T @ ((points - mean) * weight[:, None])
 
     def mean(self) -> np.ndarray:
-        """Return the posterior mean, by quadrature."""
+        """Return the posterior mean, computed using quadrature."""
         return self._moments[0]
 
     def cov(self) -> np.ndarray:
-        """Return the posterior covariance, by quadrature."""
+        """Return the posterior covariance, computed using quadrature."""
         return self._moments[1]
 
     def names(self) -> list[str]:

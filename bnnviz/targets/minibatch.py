@@ -52,7 +52,7 @@ class LinearLosses(NamedTuple):
     curvature : float
         Upper bound of the second derivative of the loss of a row.
     prior_precision : float
-        Precision of the prior of each parameter; 0 for a flat prior.
+        Precision of the prior of each parameter, or 0 for a flat prior.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class RowTarget(Target):
         return self.part(torch.linspace(0, self.data_rows - 1, most, device=self.device).long())
 
     def linear_losses(self) -> LinearLosses | None:
-        """Return the losses of a linear predictor if U is a sum of losses with bounded curvature; otherwise None."""
+        """Return the losses of a linear predictor if U is a sum of losses with bounded curvature, otherwise None."""
         return None
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
@@ -122,16 +122,16 @@ class RowTarget(Target):
         raise NotImplementedError
 
     def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
-        """Return U and its gradient; by automatic differentiation unless overridden."""
+        """Return U and its gradient, computed using automatic differentiation by default."""
         return differentiate(lambda x: self.potential_on(x, rows), theta)
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and v' H v; by automatic differentiation unless overridden."""
+        """Return U, its gradient and v' H v, computed using automatic differentiation by default."""
         potential, gradient, product = self.product_on(theta, v, rows)
         return potential, gradient, (product * v).sum(-1)
 
     def product_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and H v, by automatic differentiation."""
+        """Return U, its gradient and H v, computed using automatic differentiation."""
         return differentiate_twice(lambda x: self.potential_on(x, rows), theta, v)
 
     def potential(self, x: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ class Parameter:
     constraint : torch.distributions.constraints.Constraint
         Constraint for which torch provides a bijection with a Jacobian, such as ``corr_cholesky``.
     shape : int or tuple of int
-        Shape of the parameter; () for a scalar.
+        Shape of the parameter. Use () for a scalar.
 
     Attributes
     ----------

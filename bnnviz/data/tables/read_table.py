@@ -66,24 +66,24 @@ def read_table(
     missing: Sequence[str] | None = None,
     leave_out: Sequence[str] = (),
 ) -> UserTable:
-    r"""Read a CSV file or a frame into a table.
+    r"""Read a CSV file or a data frame.
 
     Parameters
     ----------
     given : path, bytes, open file or frame
-        A UTF-8 text whose cells are separated by commas, semicolons, tabs or vertical bars, or a frame of
-        pandas, polars or PyArrow, whose dtypes are kept and whose index is dropped. The first line names the columns;
-        if it holds a number it is a row, and the columns are called c1, c2, ...
+        A UTF-8 text whose cells are separated by commas, semicolons, tabs or vertical bars, or a frame of pandas,
+        polars or PyArrow, whose dtypes are kept and whose index is dropped. The first line names the columns. If it
+        contains a number, it is treated as a row and the columns are named c1, c2, ...
     target_column : str or None
-        The column to predict; all others are inputs. None is refused with the names to choose from.
+        The column to predict. All others are inputs. If None, the error lists the available columns.
     task : {"regression", "classification"} or None, default None
-        The kind of the target. By default texts are classes and numbers are amounts; a few distinct integers raise a
-        question.
+        The kind of the target. By default text is treated as classes and numbers as quantities. Columns with few
+        distinct integers are ambiguous and raise a `TableQuestion`.
     name : str or None, default None
-        Name of the table; default: the file's name.
+        Name of the table. The default is the name of the file.
     decimal : {".", ","} or None, default None
-        The decimal mark. By default it is detected, and a file in which ``1,952`` can be 1.952 or 1952 raises a
-        question.
+        The decimal mark. By default it is detected. Files in which ``1,952`` can be 1.952 or 1952 raise a
+        `TableQuestion`.
     missing : sequence of str or None, default None
         Markers of missing values, such as ``-999``, in addition to empty cells, ``?``, ``-`` and those of pandas.
     leave_out : sequence of str, default ()
@@ -92,13 +92,14 @@ def read_table(
     Returns
     -------
     UserTable
-        Texts are one-hot encoded, gaps are filled by the median and marked by a column of 0 and 1, dates are days since
-        1970. Rows without a target and constant columns are left out. ``notes`` lists it.
+        Table in which text is one-hot encoded, missing values are replaced by the median and indicated by an additional
+        column, and dates are days since 1970. Rows without a target and constant columns are excluded. ``notes``
+        describes these changes.
 
     Raises
     ------
     BnnvizError
-        If the file cannot be used. A `TableQuestion` if one of these options answers it.
+        If the file is invalid. A `TableQuestion` is raised if one of the options resolves an ambiguity.
 
     Examples
     --------

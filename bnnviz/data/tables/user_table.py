@@ -81,7 +81,7 @@ class UserTable:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The transformer that was fitted to these rows; new rows go through it too."""
+        """The transformer that was fitted to these rows, which is also applied to new rows."""
         return Encoder(self.kinds).fit(self.frame)
 
     @cached_property

@@ -145,7 +145,7 @@ def _kernels(x: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:
 
 
 def _fit(at_p: np.ndarray, at_q: np.ndarray) -> np.ndarray | None:
-    """Return the coefficients (kernels,) from the kernels at both samples; None if no kernel reaches both.
+    """Return the coefficients (kernels,) from the kernels at both samples, or None if no kernel reaches both.
 
     Each kernel is divided by its mean over q's sample, so that the constraint becomes a weight sum of 1. It need not be
     imposed: the mean log ratio minus the weights' sum is maximal where the sum is 1.

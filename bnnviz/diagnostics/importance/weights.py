@@ -40,7 +40,7 @@ class Weighted(NamedTuple):
 
 
 def normalised(logs: np.ndarray) -> np.ndarray:
-    """Return normalised weights; zeros if all weights are zero.
+    """Return normalised weights, or zeros if all weights are zero.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def weighted_moments(draws: np.ndarray, logs: np.ndarray) -> Weighted:
 
 
 def systematic(logs: np.ndarray, count: int, offset: float = 0.5) -> np.ndarray:
-    """Return the indices (count,) of draws after systematic resampling by weight.
+    """Resample draws systematically and return their indices (count,).
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ For M chains of N draws with autocorrelations :math:`\hat\rho_t`, variance withi
     \hat R = \sqrt{\widehat{\mathrm{var}}^+ / W},
 
 with ranks instead of draws and each chain split in two (Vehtari, Gelman, Simpson, Carpenter and Buerkner 2021,
-https://doi.org/10.1214/20-BA1221). Both are computed by ArviZ. Without ArviZ they are nan, so that runs continue;
-callers that show them check `has_arviz`.
+https://doi.org/10.1214/20-BA1221). Both are computed by ArviZ. Without ArviZ they are nan, so that runs continue.
+Callers that show them check `has_arviz`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Crossings(NamedTuple):
     longest : ndarray, shape (chains,)
         Length of the longest stay on one side, including an unfinished one.
     stay : float
-        Mean number of transitions between crossings over all chains; nan without crossings.
+        Mean number of transitions between crossings over all chains.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from bnnviz.diagnostics.packages import array_stats, has_arviz
 
 
 def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
-    """Compute a kernel density estimate of values (n,) by ArviZ and return points and density, both (points,).
+    """Compute a kernel density estimate of values (n,) using ArviZ.
 
     The result is empty for fewer than four values, constant values, or without ArviZ.
 
@@ -33,7 +33,7 @@ def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarr
 
 
 def correlation(draws: np.ndarray) -> np.ndarray:
-    """Compute the correlation matrix (dim, dim) of draws (n, dim); nan for constant coordinates.
+    """Compute the correlation matrix (dim, dim) of draws (n, dim).
 
     Examples
     --------

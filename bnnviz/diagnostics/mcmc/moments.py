@@ -26,7 +26,7 @@ class Moments(NamedTuple):
 
 
 def moments_with_errors(draws: np.ndarray) -> Moments:
-    """Compute means and covariances of draws (chains, draws, dim) with standard errors by batch means.
+    """Compute means and covariances of draws (chains, draws, dim) with standard errors using batch means.
 
     Chains are divided into about 64 batches of equal length, or one batch per chain if there are more chains. Batch
     means account for autocorrelation within batches.
@@ -79,9 +79,9 @@ class PathMoments(NamedTuple):
 
 
 def path_moments(sums: np.ndarray) -> PathMoments | None:
-    r"""Compute moments from integrals along the paths of chains; None for fewer than two segments.
+    r"""Compute moments from integrals along the paths of chains, or None for fewer than two segments.
 
-    Over a path of length T the mean is :math:`T^{-1} \int_0^T x(t)\,\mathrm{d}t`; the standard errors are those of a
+    Over a path of length T the mean is :math:`T^{-1} \int_0^T x(t)\,\mathrm{d}t`. The standard errors are those of a
     ratio of batch means, as in `moments_with_errors`.
 
     All chains are truncated at the same path time, because truncation at events would bias the estimates.

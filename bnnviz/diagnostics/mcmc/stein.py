@@ -36,7 +36,7 @@ class VarianceInflation(NamedTuple):
     share, error : float
         Averaged over the coordinates.
     each, each_error : ndarray, shape (dim,), or None
-        Values of each coordinate; None in more than 8 dimensions.
+        Values of each coordinate, or None in more than 8 dimensions.
 
     Examples
     --------
@@ -57,11 +57,11 @@ class VarianceInflation(NamedTuple):
 def variance_inflation(
     draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, every: int = 1, logs: np.ndarray | None = None
 ) -> VarianceInflation | None:
-    """Estimate the relative error of the variances of draws by Stein's identity; None for too few draws.
+    """Estimate the relative error of the variances of draws using Stein's identity.
 
     In up to 8 dimensions the squared deviation of a coordinate is regressed on polynomials whose expectation is zero by
-    Stein's identity; the intercept estimates the variance of the target. The regression is weighted by exp(-k U), with
-    k such that the weighted draws satisfy the identity for psi = ``|x - m|^2 / 2``; otherwise the tails would dominate
+    Stein's identity. The intercept estimates the variance of the target. The regression is weighted by exp(-k U), with
+    k such that the weighted draws satisfy the identity for psi = ``|x - m|^2 / 2``, otherwise the tails would dominate
     if the draws are far too wide. In more dimensions, and for coordinates whose regression gives a negative variance,
     as in the tails of a funnel, only this identity is used: the mean of (x_i - m_i) dU/dx_i, which is 1 under the
     target, and on a Gaussian the average ratio of variances.

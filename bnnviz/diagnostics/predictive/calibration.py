@@ -25,7 +25,7 @@ class Reliability(NamedTuple):
 
     ``edges`` (bins + 1,) are the edges of the bins. For each bin, ``count`` is the number of rows, ``confidence`` the
     mean probability of the predicted class, ``accuracy`` the proportion of correct predictions, and ``low`` and
-    ``high`` its interval; nan for empty bins. ``ece`` is the expected calibration error, from 0 to 1.
+    ``high`` its interval, or nan for empty bins. ``ece`` is the expected calibration error, from 0 to 1.
 
     Examples
     --------

@@ -17,7 +17,7 @@ _AT_ONCE = 2_000_000  # values resampled together
 
 
 def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, float]:
-    """Compute Wilson's interval of the proportion `right` / `rows`.
+    """Compute Wilson's interval for the proportion `right` / `rows`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, f
 
 
 def mean_interval(values: np.ndarray, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
-    """Compute a bootstrap percentile interval of the mean over rows.
+    """Compute a bootstrap percentile interval for the mean over rows.
 
     Parameters
     ----------

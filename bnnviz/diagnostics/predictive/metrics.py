@@ -1,4 +1,4 @@
-r"""Measure the quality of predicted classes and numbers; an undefined metric is None, with a reason.
+r"""Compute metrics of predicted classes and numbers.
 
 With predictive probabilities :math:`p_{ik}`, observed classes :math:`y_i` and predictive distribution functions
 :math:`F_i`,

@@ -92,7 +92,7 @@ def _fit(probabilities: np.ndarray) -> tuple[tuple[float, float] | None, str]:
 
 
 def _by_moments(probabilities: np.ndarray, message: str) -> tuple[tuple[float, float] | None, str]:
-    """Return the beta density with this mean and variance; scipy's fit by moments starts from the skewness."""
+    """Return the beta density with a given mean and variance."""
     mean = probabilities.mean()
     both = mean * (1 - mean) / probabilities.var() - 1
     if not both > 0:

@@ -1,6 +1,6 @@
 r"""Show the distribution of squared errors of test rows: a box and a violin of :math:`\log_{10} (\hat y_i - y_i)^2`.
 
-A whisker ends at the last value within 1.5 heights of the box; the violin is a kernel estimate of the density (Hintze
+A whisker ends at the last value within 1.5 heights of the box. The violin is a kernel estimate of the density (Hintze
 and Nelson 1998, https://doi.org/10.1080/00031305.1998.10480559).
 """
 
@@ -46,7 +46,7 @@ class ErrorSpread(NamedTuple):
 
 
 def error_spread(squared: np.ndarray) -> ErrorSpread | None:
-    """Compute box and violin statistics of squared errors; None if all errors are zero.
+    """Compute box and violin statistics of squared errors, or None if all errors are zero.
 
     Parameters
     ----------

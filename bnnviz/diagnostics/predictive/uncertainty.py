@@ -44,7 +44,7 @@ class FunctionEss(NamedTuple):
     """Effective sample sizes of class probabilities.
 
     ``each`` (rows, classes) is nan for constant probabilities or fewer than four draws per chain. ``median`` and
-    ``lowest`` (the first decile) ignore nan; ``unknown`` is the number of nan.
+    ``lowest`` (the first decile) ignore nan. ``unknown`` is the number of nan.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class _Space(NamedTuple):
     high: float = math.inf
 
     def moved(self, x: Tensor, sign: Tensor, eps: float) -> Tensor:
-        """Return rows one step further, within the bounds; without a step the unchanged rows."""
+        """Return rows after one step within the bounds."""
         if eps == 0:
             return x
         return torch.clamp(
@@ -82,14 +82,14 @@ def attack(
         Log weights of the draws, up to a constant. The default is equal weights.
     eps : sequence of float
         Step sizes, at least 0. For images the unit is a pixel value from 0 to 1 and the result is clipped to this
-        range; for other rows the step is on the scale of the network.
+        range. For other rows the step is on the scale of the network.
     judge : {"others", "mean", "attacker"}
         The evaluated prediction: the mean of all draws except the attacked draw, the mean of all draws, or the attacked
         draw.
     attacker : int, default 0
         Index of the attacked draw in the draws of all chains, concatenated.
     rows : int, sequence of int or None
-        Number of evenly spaced test rows, or their indices; None attacks all rows.
+        Number of evenly spaced test rows, or their indices. None attacks all rows.
     examples : int, default 6
         Number of rows that are returned in original and attacked form.
     base : float, default e

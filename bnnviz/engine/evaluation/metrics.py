@@ -68,7 +68,7 @@ def output_scale(target: BNN) -> float:
 
 
 def class_names(target: BNN) -> list[str]:
-    """Return the class names; empty for a regression."""
+    """Return the class names, or empty for a regression."""
     if target.likelihood.task != "classification":
         return []
     if target.data_set is not None:
@@ -118,7 +118,7 @@ def measure(
     -------
     dict
         ``per_draw``: ``mean`` and ``sd`` of each metric (divisor R - 1; None for one draw) over the predictions of
-        single draws, as in the tables of the PMCnet paper; ``averaged``: metrics of the weighted mean of the
+        single draws, as in the tables of the PMCnet paper. ``averaged``: metrics of the weighted mean of the
         predictions, the predictive distribution (its algorithm 2). ``class_metrics`` and ``number_metrics`` of
         `bnnviz.diagnostics` define the names. For a regression ``nll`` is on the network's scale, and coverage and CRPS
         of the averaged predictive use the resampled draws. CRPS is in closed form for homoscedastic normal noise, and
@@ -161,7 +161,7 @@ def measure(
 
 
 def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> NetworkDraws:
-    """Return the network and its draws, by default those of the run; arguments and errors as in `measure`."""
+    """Return the network and its draws, by default those of the run."""
     target = getattr(target_or_run, "target", target_or_run)
     if not isinstance(target, BNN):
         raise BnnvizError("Only the draws of a network on data can be measured on test rows.", "target")
@@ -267,7 +267,7 @@ def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:
 
 
 def _sd(values: np.ndarray) -> float:
-    """Return the standard deviation; exactly zero for equal values, despite the rounding of the mean."""
+    """Return the standard deviation, which is exactly zero for equal values."""
     return 0.0 if np.ptp(values) == 0 else float(values.std(ddof=1))
 
 

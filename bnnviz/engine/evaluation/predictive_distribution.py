@@ -43,7 +43,7 @@ class PredictiveDistribution:
     ----------
     task : {"regression", "classification", "outputs"}
         With ``outputs`` the likelihood is a function, and ``mean``, ``epistemic_sd`` and ``quantiles`` refer to the
-        outputs; see ``note``.
+        outputs. See ``note``.
     far : ndarray of bool, shape (rows,)
         Whether the distance to the nearest training row exceeds the 99 % quantile of this distance among the training
         rows. The prior dominates the predictions at such rows.
@@ -59,7 +59,7 @@ class PredictiveDistribution:
     entropy, mutual_information : ndarray or None, shape (rows,)
         Entropy of the predicted class in nats, and its epistemic part.
     notes : ndarray of str or None, shape (rows,)
-        Missing or unknown inputs of each row of a table; None for other data.
+        Missing or unknown inputs of each row of a table, or None for other data.
 
     Examples
     --------

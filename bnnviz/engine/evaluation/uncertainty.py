@@ -113,7 +113,7 @@ def uncertainty(
         Log weights of the draws, up to a constant. The default is equal weights.
     ood : str, data set or array_like, optional
         Out-of-distribution rows: the name of a data set or a set itself, whose test rows are scaled like the training
-        data; or inputs (rows, ...) on that scale, where bytes are pixels of images.
+        data, or inputs (rows, ...) on that scale, where bytes are pixels of images.
     rows : sequence of int
         Indices of test rows whose probabilities are returned with intervals.
     base : float, default e
@@ -198,7 +198,7 @@ def uncertainty(
 
 
 def class_rows(target: BNN) -> tuple[Tensor, Tensor]:
-    """Return the scaled inputs (rows, ...) and class indices (rows,) of the test rows; an error for a regression."""
+    """Return the scaled inputs (rows, ...) and class indices (rows,) of the test rows."""
     if target.likelihood.task != "classification":
         raise BnnvizError("Entropies, reliability and attacks are of classes; give a network with classes.", "target")
     x, y = (target.x, target.y) if target.data_set is None else target.data_set.scaled("test")
@@ -207,7 +207,7 @@ def class_rows(target: BNN) -> tuple[Tensor, Tensor]:
 
 
 def kept(given: NetworkDraws) -> tuple[Tensor, np.ndarray | None]:
-    """Return the draws with non-negligible weight, and their weights, of sum 1; None for equal weights."""
+    """Return the draws with non-negligible weights and their normalised weights, or None for equal weights."""
     if given.log_weights is None:
         return given.theta, None
     weights = normalised(given.log_weights)
@@ -216,7 +216,7 @@ def kept(given: NetworkDraws) -> tuple[Tensor, np.ndarray | None]:
 
 
 def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0) -> Tensor:
-    """Return scaled out-of-distribution inputs (rows, ...); arguments and errors as in `uncertainty`."""
+    """Return scaled out-of-distribution inputs (rows, ...)."""
     ood = datasets.load(ood) if isinstance(ood, str) else ood
     own = target.data_set
     if isinstance(ood, datasets.ImageSet):
@@ -241,7 +241,7 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
 
 
 def pixel_scale(data_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return mean and sd of the pixels, each (channels, 1, 1), as fractions of 255; None without images."""
+    """Return mean and sd of the pixels, each (channels, 1, 1), as fractions of 255, or None without images."""
     if not isinstance(data_set, datasets.ImageSet):
         return None
     mean, sd = (np.asarray(numbers, np.float32)[:, None, None] for numbers in (data_set.mean, data_set.sd))

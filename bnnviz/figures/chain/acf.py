@@ -22,7 +22,7 @@ FLOOR = -0.2
 
 
 class Acf(Figure):
-    """Draw the autocorrelation of the traced quantity; the note has its effective sample size."""
+    """Plot the autocorrelation of the traced quantity."""
 
     name = "acf"
     title = "ACF"

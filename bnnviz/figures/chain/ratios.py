@@ -1,4 +1,4 @@
-"""Plot the distribution of rate / envelope over all proposals; ratios above 1 are violations."""
+"""Plot the distribution of rate / envelope over all proposals. Ratios above 1 are violations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST = Kind("largest", "circle", "blue", True)
 
 
 class RateRatios(Figure):
-    """Draw a box plot of the ratios of all chains so far; values above 1 have the colour of violations."""
+    """Plot a box plot of the ratios of all chains."""
 
     name = "ratios"
     title = "Ratios, all proposals"

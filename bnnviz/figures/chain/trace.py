@@ -34,7 +34,7 @@ class Trace(Figure):
         return Drawing(x=Axis("draw", (0.0, 100.0), "exact"), y=Axis(label, (-3.0, 3.0), "exact"))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``values`` (chains, draws) at ``index`` (draws,); ``futures`` have letters instead of chains."""
+        """Draw ``values`` (chains, draws) at ``index`` (draws,). ``futures`` have letters instead of chains."""
         values, index, label = np.atleast_2d(part["values"])[:SERIES], part["index"], part["label"]
         futures, chains = part.get("futures", ()), part.get("chains", len(values))
         names = futures or [f"chain {i + 1}" for i in range(len(values))]

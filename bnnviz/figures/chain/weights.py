@@ -20,7 +20,7 @@ RAMP = ("blue", "surface", "orange")
 
 
 class Correlations(Figure):
-    """Draw a map of correlations; coordinates have their numbers in the draws, and a chosen cell shows its own."""
+    """Plot a heat map of correlations."""
 
     name = "weights"
     title = "Correlations"
@@ -40,7 +40,7 @@ class Correlations(Figure):
         return self.drawing()
 
     def choose(self, x: float, y: float) -> int | None:
-        """Show the correlation at a place, and return the number of its coordinate across; None outside of the map."""
+        """Show the correlation at a position and return its coordinate."""
         if self._part is None:
             return None
         first, size = self._part["first"], len(self._part["correlation"])
@@ -83,7 +83,7 @@ def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: 
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array or dict
-        Draws; or the part ``weights`` of a frame.
+        Draws, or the part ``weights`` of a frame.
     variables : str or sequence of str, optional
         Variables to include. By default the first coordinates are used.
     most : int, default 60

@@ -20,7 +20,7 @@ DIVERGED = Kind("diverged", "x", "ink", False)
 
 
 class Curves(Figure):
-    """Draw the errors of mean and sd, lower is better; a cross marks the point where a sampler diverged.
+    """Plot the errors of mean and standard deviation. A cross marks the divergence of a sampler.
 
     The band is two standard errors to each side, by the jackknife over chains.
     """

@@ -16,7 +16,7 @@ _SAMPLERS = (("func", "FuncHMC", "green"), ("point", "HMC", "purple"))
 
 
 class DensityRatio(Figure):
-    """Draw the ratio: above one there are too few draws, below one too many; it ends where it leaves the figure."""
+    """Plot the ratio of the target density to the density of the draws."""
 
     name = "density_ratio"
     title = "Truth / draws (KLIEP)"
@@ -47,7 +47,7 @@ def density_ratio(source: Any) -> Drawing:
     Parameters
     ----------
     source : Wells or dict
-        The result of `bnnviz.wells`; or the part ``ratio`` of a frame.
+        The result of `bnnviz.wells`, or the part ``ratio`` of a frame.
 
     Examples
     --------

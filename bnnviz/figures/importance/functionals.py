@@ -20,7 +20,7 @@ OLDEST = 0.3
 
 
 class Functionals(Figure):
-    """Draw each accepted functional as a curve, the newest strong; the points of the other sampler under the axis."""
+    """Plot the accepted functionals as curves and the draws of the other sampler below the axis."""
 
     name = "functionals"
     title = "FuncHMC's functionals and HMC's points"
@@ -72,7 +72,7 @@ def functionals(source: Any) -> Drawing:
     Parameters
     ----------
     source : Wells or dict
-        The result of `bnnviz.wells`; or the part ``wells`` of a frame, with its scene under ``scene``.
+        The result of `bnnviz.wells`, or the part ``wells`` of a frame, with its scene under ``scene``.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class History(Figure):
     x, y = Axis("iteration"), Axis()
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lines`` with ``name``, ``iteration``, ``mean`` and ``sd``; ``along`` is another name of iterations."""
+        """Draw ``lines`` with ``name``, ``iteration``, ``mean`` and ``sd``. ``along`` is another name of iterations."""
         lines = part["lines"][:SERIES]
         marks: list[Mark] = []
         ends = []

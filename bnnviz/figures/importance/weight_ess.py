@@ -35,7 +35,7 @@ class WeightEss(Figure):
         return _drawing("iteration", [], (0.0, 20.0), 0.0)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``share`` (iterations,) at ``iteration``; ``along`` is another name of iterations."""
+        """Draw ``share`` (iterations,) at ``iteration``. ``along`` is another name of iterations."""
         at, percent = np.asarray(part["iteration"]), 100 * np.asarray(part["share"], dtype=float)
         if not len(at):
             return self.blank()

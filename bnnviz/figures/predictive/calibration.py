@@ -30,7 +30,7 @@ RIGHT = "right predictions, 95 %"
 
 
 class Reliability(Figure):
-    """Draw accuracy against confidence with intervals; on the diagonal probabilities come true, bars are row shares."""
+    """Plot accuracy against confidence with intervals, and the proportion of rows in each bin."""
 
     name = "reliability"
     title = "Reliability"
@@ -52,7 +52,7 @@ class Reliability(Figure):
 
 
 def _bars(sampler: dict[str, Any], place: int, of: int) -> Mark:
-    """Return the shares of the rows in each bin; those of several samplers are next to each other."""
+    """Return the proportion of rows in each bin as bars."""
     edges, count = np.asarray(sampler["edges"], dtype=float), np.asarray(sampler["count"], dtype=float)
     width = FILLED * float(np.diff(edges)[0]) / of
     middles = (edges[1:] + edges[:-1]) / 2 + (place - (of - 1) / 2) * width

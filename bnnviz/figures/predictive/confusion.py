@@ -19,7 +19,7 @@ _CELL, _LETTERS = 68, 40  # pixels; letters of all names in one row
 
 
 class Confusion(Figure):
-    """Draw rows by observed and predicted class; a cell is the darker, the larger its share of the observed."""
+    """Plot the confusion matrix."""
 
     name = "confusion"
     title = "Confusion matrix"

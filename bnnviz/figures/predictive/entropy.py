@@ -90,7 +90,7 @@ def entropy(
         A run of a classification network; the result of `bnnviz.uncertainty`; entropies (rows,); a dict of these by
         name; or the part ``entropy`` of a frame.
     outside : str, data set or array_like, optional
-        Out-of-distribution rows. For a run, as ``ood`` in `bnnviz.uncertainty`; for an array, their entropies.
+        Out-of-distribution rows. For a run, as ``ood`` in `bnnviz.uncertainty`. For an array, their entropies.
     kind : {"ecdf", "histogram"}
         Whether to plot the empirical distribution function or a histogram.
     base : float, default e

@@ -24,7 +24,7 @@ def functions(source: Any) -> Drawing:
     Parameters
     ----------
     source : Run, Recording, path or dict
-        A network on data; or the result of `bnnviz.engine.recording.drawn_functions.drawn_functions`.
+        A network on data, or the result of `bnnviz.engine.recording.drawn_functions.drawn_functions`.
 
     Examples
     --------

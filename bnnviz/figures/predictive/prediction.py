@@ -140,7 +140,7 @@ def band_of(part: dict[str, Any]) -> list[Mark]:
 
 
 def limited(data: dict[str, Any], need: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Return the range of the axis; an early, far too wide band would flatten later ones."""
+    """Return the range of the axis, ignoring wide bands of early draws."""
     low, high = map(float, data["y_range"] if "y_range" in data else data["range"])
     room = ROOM * (high - low)
     return None if need is None else (max(need[0], low - room), min(need[1], high + room))
@@ -245,7 +245,7 @@ def prediction(source: Any, *, observations: bool = False) -> Drawing:
     Parameters
     ----------
     source : Run, Recording, path or dict
-        A network on data; or the part ``prediction`` of a frame, with its scene under ``scene``.
+        A network on data, or the part ``prediction`` of a frame, with its scene under ``scene``.
     observations : bool, default False
         Whether to show the 95 % predictive interval of observations.
 

@@ -48,7 +48,7 @@ def probability(source: Any, *, bins: int = 10) -> Drawing:
     Parameters
     ----------
     source : array_like or dict
-        Probabilities (draws,) of one class of one row; or the part ``chances`` of a frame.
+        Probabilities (draws,) of one class of one row, or the part ``chances`` of a frame.
     bins : int, default 10
 
     Examples

@@ -18,7 +18,7 @@ SHADE = 0.14  # of the one envelope of each of several curves
 
 
 class Roc(Figure):
-    """Draw the mean of the draws' ROC curves; of one method with envelopes that hold 80, 95 and 99 % of them."""
+    """Plot the mean ROC curve over draws, with envelopes for a single method."""
 
     name = "roc"
     title = "ROC curve"
@@ -56,7 +56,7 @@ def _note(curve: dict[str, Any], named: bool) -> str:
 
 
 def _envelopes(curve: dict[str, Any], place: int, alone: bool) -> list[Mark]:
-    """Return the envelopes of a curve where draws differ, the widest first; of several curves that of 95 % alone."""
+    """Return the envelopes of a curve, the widest first."""
     if curve["auc_sd"] <= SAME:
         return []
     levels = np.asarray(curve["levels"])

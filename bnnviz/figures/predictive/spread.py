@@ -46,7 +46,7 @@ def spread(source: Any) -> Drawing:
     Parameters
     ----------
     source : Run, Recording, path or dict
-        A network with two inputs and two classes; or the part ``spread`` of a frame, with its scene under ``scene``.
+        A network with two inputs and two classes, or the part ``spread`` of a frame, with its scene under ``scene``.
 
     Examples
     --------

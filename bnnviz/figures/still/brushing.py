@@ -26,7 +26,7 @@ def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
     Returns
     -------
     list of hv.DynamicMap
-        Linked figures in the same order. Selection requires a server or a notebook; saved pages show all draws.
+        Linked figures in the same order. Selection requires a server or a notebook. Saved pages show all draws.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
 
 
 def _link(figure: Any, chosen: link_selections) -> hv.DynamicMap:
-    """Link the marks of draws in a figure; other marks, such as rows of data, stay unchanged."""
+    """Link the marks of draws in a figure."""
     elements = list(figure) if isinstance(figure, hv.Overlay) else [figure]
     ours = [each for each in elements if ID in {dimension.name for dimension in each.dimensions()}]
     if not ours:

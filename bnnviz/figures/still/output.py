@@ -70,7 +70,7 @@ def save(figure: Any, out: str | os.PathLike, *, title: str = "", dpi: int = 200
 
 
 def write(text: str, out: str | os.PathLike) -> Path:
-    """Write a page to a file, whole or not at all; errors as of `save`."""
+    """Write a page to a file atomically."""
     return _written(Path(out), lambda new: new.write_text(text, encoding="utf-8"))
 
 

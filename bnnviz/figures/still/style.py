@@ -156,7 +156,7 @@ def palette_of(dark: bool) -> Palette:
 
 
 def apply(element: Any, bokeh: Options | None = None, matplotlib: Options | None = None, **both: Any) -> Any:
-    """Set options of an element for each backend that is loaded, in place; return the element."""
+    """Set options of an element for each loaded backend and return the element."""
     own = {"bokeh": bokeh or {}, "matplotlib": matplotlib or {}}
     for backend in loaded():
         element.opts(**both, **own[backend], backend=backend)

@@ -1,7 +1,7 @@
 r"""Define the interface of likelihoods, with derivatives by automatic differentiation.
 
 A likelihood may have parameters, such as the logarithm of a noise. Each is a number r with the prior N(0, 1) and one
-more coordinate of a state, after those of the weights; `Likelihood.at` sets their values.
+more coordinate of a state, after those of the weights. `Likelihood.at` sets their values.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Likelihood:
     row_information : float or None
         Expected curvature of a row with respect to each parameter, if it is constant.
     takes_logits : str
-        Name of outputs that must be unbounded, such as "logits"; empty if outputs may be bounded.
+        Name of outputs that must be unbounded, such as "logits", or empty if outputs may be bounded.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Likelihood:
         return self
 
     def kept(self, y: Tensor) -> Tensor:
-        """Convert observations (rows, columns) to the format of the target; (rows,) for one column."""
+        """Convert observations (rows, columns) to the format of the target."""
         y = y.double()
         return y[:, 0] if self.columns == 1 else y
 

@@ -1,4 +1,4 @@
-r"""Define likelihoods of counts; the output is the logarithm of the mean.
+r"""Define likelihoods of counts. The output is the logarithm of the mean.
 
 .. math::
     \text{poisson: } y f - e^f - \log y!, \qquad

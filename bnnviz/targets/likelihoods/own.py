@@ -66,7 +66,7 @@ class OwnLikelihood(Likelihood):
         return None, "(rows, outputs)"
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the log densities (chains, rows); nan for non-finite outputs."""
+        """Return the log densities (chains, rows), or nan for non-finite outputs."""
         own_rows = y.ndim > (1 if self.columns == 1 else 2)
         finite = torch.isfinite(f).all(-1)
         f = torch.where(finite[..., None], f, 0.0)
@@ -176,7 +176,7 @@ class OwnLikelihood(Likelihood):
             )
 
     def _with_slope(self, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the values (rows,) and their derivatives by the outputs; None if they do not depend on these."""
+        """Return the values (rows,) and their derivatives by the outputs, or None if they do not depend on these."""
         with torch.enable_grad():
             at = f.detach().requires_grad_(True)
             value = self.function(at, y)
