@@ -86,7 +86,7 @@ def ratios(source: Any) -> Drawing:
     Parameters
     ----------
     source : Run, Recording, path or dict
-        A run of a sampler with events, a recording of one with frames, or the part ``ratios`` of a frame.
+        A run or recording of an event-based sampler, or the part ``ratios`` of a frame.
 
     Examples
     --------

@@ -126,7 +126,7 @@ def thinning(source: Any) -> Drawing:
     Parameters
     ----------
     source : Run, Recording, path or dict
-        A run of a sampler with events, a recording of one with frames, or the part ``envelope`` of a frame.
+        A run or recording of an event-based sampler, or the part ``envelope`` of a frame.
 
     Examples
     --------

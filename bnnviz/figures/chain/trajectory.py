@@ -116,7 +116,7 @@ def trajectory(source: Any) -> Drawing:
     Parameters
     ----------
     source : Run, Recording, path or dict
-        A run, a recording of one with frames, or the part ``path`` of a frame.
+        A run or recording, or the part ``path`` of a frame.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def population(source: Any) -> Drawing:
     Parameters
     ----------
     source : Run, Recording, path or dict
-        A run of a sampler with a population, a recording of one with frames, or the part ``population`` of a frame.
+        A run or recording of a population-based sampler, or the part ``population`` of a frame.
 
     Examples
     --------
