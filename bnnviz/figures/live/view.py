@@ -50,7 +50,7 @@ def _letters(low: float, high: float) -> int:
     """Return how long the numbers at an axis with these ends are, as `BasicTickFormatter` writes them."""
     if max(abs(low), abs(high)) >= 10**POWER:
         return POWER
-    decimals = math.ceil(max(0.0, -math.log10((high - low) / 5)))
+    decimals = math.ceil(max(0.0, -math.log10((abs(high - low) or 1.0) / 5)))
     return max(len(f"{end:.{min(decimals, POWER)}f}") for end in (low, high))
 
 
