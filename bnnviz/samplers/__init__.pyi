@@ -26,8 +26,6 @@ class BPS(Sampler):
         start: Literal['auto', 'mode', 'one_mode', 'random'] = ...,
         mode_steps: int = ...,
         velocity_sd: float = ...,
-        turn: Literal['reflect', 'generalised', 'forward'] = ...,
-        fresh_share: float = ...,
         metric: Literal['auto', 'diagonal', 'dense', 'unit'] = ...,
     ) -> None: ...
 
@@ -331,8 +329,6 @@ class SigmaBPS(Sampler):
         start: Literal['auto', 'mode', 'one_mode', 'random'] = ...,
         mode_steps: int = ...,
         velocity_sd: float = ...,
-        turn: Literal['reflect', 'generalised', 'forward'] = ...,
-        fresh_share: float = ...,
         warmup_events: int = ...,
         variant: Literal['corrected', 'paper'] = ...,
     ) -> None: ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter, deque
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -160,9 +160,7 @@ class History:
         known = place < len(steps) and steps[place] == checkpoint.step
         self._checkpoints[place : place + known] = [checkpoint]
         while len(self._checkpoints) > _MOST_CHECKPOINTS or (len(self._checkpoints) > 2 and self._size() > _MOST_BYTES):
-            # Too many checkpoints count as equally large; too large ones are removed by the memory that they free.
-            sizes = [1] * len(self._checkpoints) if len(self._checkpoints) > _MOST_CHECKPOINTS else self._own()
-            del self._checkpoints[_least_missed([each.step for each in self._checkpoints], self.furthest, sizes)]
+            del self._checkpoints[_least_missed([each.step for each in self._checkpoints], self.furthest)]
         if self.block_store is not None:
             self.block_store.keep(set().union(*(each.blocks for each in self._checkpoints)))
 
@@ -170,15 +168,6 @@ class History:
         """Return the total bytes of all checkpoints."""
         blocks = set().union(*(each.blocks for each in self._checkpoints))
         return sum(len(each.data) for each in self._checkpoints) + (self.block_store.size(blocks) if blocks else 0)
-
-    def _own(self) -> list[int]:
-        """Return the bytes used by each checkpoint alone."""
-        users = Counter(block for each in self._checkpoints for block in each.blocks)
-        alone = [[block for block in each.blocks if users[block] == 1] for each in self._checkpoints]
-        return [
-            len(each.data) + (self.block_store.size(blocks) if blocks else 0)
-            for each, blocks in zip(self._checkpoints, alone, strict=True)
-        ]
 
     def before(self, step: int) -> Checkpoint:
         """Return a checkpoint to reach a step from, preferably some steps before it."""
@@ -220,10 +209,10 @@ class History:
         return {**self.timeline.around(step), "now": step, "last": max(step, self.furthest)}
 
 
-def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
-    """Return the index of the least needed checkpoint: with the smallest gap for its age and size."""
+def _least_missed(steps: list[int], now: int) -> int:
+    """Return the index of the least needed checkpoint: with the smallest gap for its age."""
     now = max(now, steps[-1])
-    gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) / max(sizes[i], 1) for i in range(1, len(steps) - 1)]
+    gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) for i in range(1, len(steps) - 1)]
     return 1 + int(np.argmin(gaps))
 
 

@@ -12,10 +12,7 @@ $$\begin{aligned}
 With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v \sim N(0, \sigma^2 M)$ with $M = L L^\top$, and the
 bounce is orthogonal in it: $v - 2 \frac{\langle v, g \rangle}{\langle g, M g \rangle} M g$.
 
-Along the path $\frac{d}{dt} \langle v, g \rangle = v^\top H v$, H the Hessian of U. The generalised bounce (Wu
-and Robert 2017, doi:10.48550/arXiv.1706.04781) reverses the component of v along g and redraws the rest. The forward
-bounce (Michel, Durmus and Senecal 2020, doi:10.48550/arXiv.1702.08397) redraws the component along g from the law
-of density $a\, e^{-a^2 / 2 \sigma^2}$ of uphill velocities at bounces, and the rest partially.
+Along the path $\frac{d}{dt} \langle v, g \rangle = v^\top H v$, H the Hessian of U.
 
 Source: Bouchard-Cote, Vollmer and Doucet 2018, doi:10.1080/01621459.2017.1294075; for networks, Goan, Perrin, Mengersen
 and Fookes 2023, Table 1 and Algorithm 2, doi:10.48550/arXiv.2302.08724.
@@ -48,24 +45,6 @@ class BouncyParticle(Sampler):
         " authors).",
     )
 
-    turn = settings.Choice(
-        "reflect",
-        objects=["reflect", "generalised", "forward"],
-        live=True,
-        doc="Type of bounce. reflect: reflect the velocity at the gradient. generalised: reverse the component along"
-        " the gradient and redraw the orthogonal component; refreshment is not required. forward: redraw the component"
-        " along the gradient conditional on a decrease of U, and part of the orthogonal component.",
-    )
-    fresh_share = settings.Number(
-        0.1,
-        bounds=(0.0, 1.0),
-        step=0.01,
-        live=True,
-        when={"turn": ["forward"]},
-        label="Redrawn share",
-        doc="Fraction of the variance of the orthogonal velocity that a forward bounce redraws.",
-    )
-
     def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
         """Return v . g."""
         return (v * g).sum(-1)
@@ -74,28 +53,16 @@ class BouncyParticle(Sampler):
         """Return v' H v."""
         return curvature
 
-    def rate_after(self, x: Tensor, v: Tensor, g: Tensor, rate: Tensor, scaling: Any) -> Tensor:
-        """Return minus the rate before the bounce, or the rate of the redrawn component along the gradient."""
-        return self.rate(x, v, g, scaling).double() if self.turn == "forward" else -rate
-
     def scaled_gradient(self, g: Tensor, scaling: Any) -> Tensor:
         """Return M g for the metric M in which bounces are orthogonal."""
         raise NotImplementedError
 
     def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
-        """Return v - 2 (g . v) / (g' M g) M g, which keeps v' M^-1 v, or the other kinds of bounce."""
+        """Return v - 2 (g . v) / (g' M g) M g, which keeps v' M^-1 v."""
         scaled = self.scaled_gradient(g, scaling)
         norm = (g * scaled).sum(-1, keepdim=True).clamp_min(1e-30)
         along = (g * v).sum(-1, keepdim=True)
-        if self.turn == "reflect":
-            return v - 2 * along / norm * scaled
-        fresh = self.draw_velocity(rng, v, scaling)
-        if self.turn == "generalised":
-            return fresh - (along + (g * fresh).sum(-1, keepdim=True)) / norm * scaled
-        across = (1 - self.fresh_share) ** 0.5 * v + self.fresh_share**0.5 * fresh
-        # Uphill velocities bounce at a rate proportional to their slope: a Rayleigh distribution.
-        down = self.velocity_sd * (2 * norm * rng.exponential(norm.shape, norm.dtype)).sqrt()
-        return across - (down + (g * across).sum(-1, keepdim=True)) / norm * scaled
+        return v - 2 * along / norm * scaled
 
     def mean_rate(self, x: Tensor, g: Tensor, scaling: Any) -> Tensor:
         """Return velocity_sd sqrt(g' M g) / sqrt(2 pi)."""

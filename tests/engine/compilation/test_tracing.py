@@ -65,7 +65,6 @@ def test_a_traced_process_is_the_process(sampler: str, target: str, bound: str) 
         {"batch_size": 5},
         {"batch_size": 5, "batch": "event"},
         {"batch_size": 5, "control_variates": True},
-        {"turn": "generalised"},
         {"bound": "interpolated", "clip_points": True, "alpha": 1.5},
     ],
     ids=str,

@@ -72,16 +72,6 @@ def test_bps_bounce_keeps_the_speed(seed):
 
 @settings(max_examples=50, deadline=None)
 @given(seed=seeds)
-def test_the_generalised_bounce_turns_what_climbs_and_nothing_else(seed):
-    sampler, scaling = bound_sampler("bps", turn="generalised")
-    x, v, _ = random_state(seed)
-    g = sampler.target.gradient(x)[1]
-    bounced = sampler.reflect(RNG, x, v, g, scaling)
-    assert torch.allclose(sampler.rate(x, bounced, g, scaling), -sampler.rate(x, v, g, scaling), atol=1e-9)
-
-
-@settings(max_examples=50, deadline=None)
-@given(seed=seeds)
 def test_one_climbing_coordinate_of_a_zigzag_turns(seed):
     sampler, scaling = bound_sampler("zigzag")
     x = random_state(seed)[0]
