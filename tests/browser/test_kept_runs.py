@@ -89,7 +89,7 @@ def test_a_run_that_ended_without_viewers_resumes_from_its_checkpoint(
 
 
 @pytest.mark.slow
-def test_a_stalled_server_ends_no_run(open_page: Callable[..., Any], serve: Callable[..., Any], watch: Any) -> None:
+def test_a_stalled_server_ends_no_run(serve: Callable[..., Any], open_page: Callable[..., Any], watch: Any) -> None:
     served = serve()
     lab = playing(open_page, served.url)
     run, step = lab.run(), lab.number("step")
@@ -103,7 +103,7 @@ def test_a_stalled_server_ends_no_run(open_page: Callable[..., Any], serve: Call
 
 @pytest.mark.slow
 def test_a_page_finds_its_run_on_a_restarted_server(
-    open_page: Callable[..., Any], serve: Callable[..., Any], watch: Any, tmp_path: Path
+    serve: Callable[..., Any], open_page: Callable[..., Any], watch: Any, tmp_path: Path
 ) -> None:
     home = {"BNNVIZ_HOME": str(tmp_path / "home")}
     served = serve(env=home)
@@ -134,7 +134,7 @@ def test_a_page_finds_its_run_on_a_restarted_server(
 
 @pytest.mark.slow
 def test_a_run_goes_on_when_its_worker_is_killed(
-    open_page: Callable[..., Any], serve: Callable[..., Any], watch: Any
+    serve: Callable[..., Any], open_page: Callable[..., Any], watch: Any
 ) -> None:
     served = serve()
     lab = playing(open_page, served.url, 50)

@@ -39,8 +39,8 @@ def recordings(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_recordings(open_page: Callable[..., Any], serve: Callable[..., Any], recordings: Path) -> Callable[..., Any]:
-    """Return a function that opens the page by the rest of its address."""
+def open_recordings(serve: Callable[..., Any], open_page: Callable[..., Any], recordings: Path) -> Callable[..., Any]:
+    """Return a function that opens the page by the rest of its address; pages close before their server."""
     served = serve(env={"BNNVIZ_HOME": str(recordings.parent)})
 
     def opened(query: str = "", **options: Any) -> Any:
@@ -135,7 +135,7 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
     page.get_by_text("Look again").click()
     page.get_by_label("bps-banana", exact=True).check()
     page.get_by_role("link", name="Resume in the Lab").click()
-    Lab(page).ready().press("Play")
+    Lab(page).ready()  # it plays by itself
     until(lambda: Recording(folder).progress["steps"] > steps + 200, 30, "it does not go on")
     page.close()
     until(lambda: not (folder / ".lock").exists(), 30, "the recording was not finished")
