@@ -280,7 +280,7 @@ def browser(chromium: str) -> Iterator[Any]:
 
 def _is_local(url: str) -> bool:
     parts = urlsplit(url)
-    return parts.scheme in ("data", "blob", "about") or parts.hostname == "127.0.0.1"
+    return parts.scheme in ("data", "blob", "about", "file") or parts.hostname == "127.0.0.1"
 
 
 class Watch:

@@ -66,12 +66,12 @@ def test_the_knob_shows_another_film(opened: Callable[..., Any]) -> None:
 def test_a_question_comes_before_its_picture_and_each_choice_has_feedback(opened: Callable[..., Any]) -> None:
     page = opened("3")
     asked = THINNING.steps[2].ask
-    assert not page.locator(".card").first.is_visible()
+    assert not page.locator(".card:visible").count()
     for number, label in enumerate(asked.choices):
         page.locator(".ask .choices button").nth(number).click()
         assert page.locator(".ask .answer").inner_text().count(asked.feedback[number][:20]) == 1, label
     page.locator(".ask .show").click()
-    until(lambda: page.locator(".card").first.is_visible(), 10, "the picture is not shown")
+    until(lambda: page.locator(".card:visible").count(), 10, "the picture is not shown")
     claim = page.locator(".claim").first
     claim.hover()
     assert page.locator(".lit").count() == 1
