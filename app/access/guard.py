@@ -35,8 +35,8 @@ _FORM = """<h1>bnnviz</h1><p>{said}</p>
 <input id="word" name="word" type="password" autocomplete="current-password" required autofocus>
 <button>Open</button></form>"""
 _ASKED = {
-    "token": "This dashboard needs its token, which is in the address that bnnviz serve printed.",
-    "password": "This dashboard asks for its password.",
+    "token": "This dashboard requires a token. It is part of the address that bnnviz serve prints.",
+    "password": "This dashboard requires a password.",
 }
 
 

@@ -16,7 +16,7 @@ from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.address import Visit
 
 MOST_PAGES = 120  # of a class, playing or not: some 6 MB each
-KEPT = "Only the teacher of a class has recordings."
+KEPT = "Only the teacher of a class can use recordings."
 _ROLE, _PERSON = "role", "person"  # in the token of a session
 _COMES_S = 5.0  # within which a browser connects to a page
 _HINT = "the class's computer is shared"
@@ -55,7 +55,7 @@ class Role:
         _refuse(spec.draws or 0, self.most_draws, "draws", "draws")
         if not self.keeps:
             if spec.start is not None:
-                raise BnnvizError("In a class students do not start from recordings; leave the start out.", "start")
+                raise BnnvizError("Students of a class cannot start from recordings. Omit the start.", "start")
             if spec.kernel != "eager":
                 raise BnnvizError(f"In a class students use the eager kernel: {_HINT}.", "kernel")
 

@@ -78,7 +78,7 @@ class Poll:
     def answer(self, person: str, number: Any, choice: Any) -> None:
         """Count the answer of a person, in place of an earlier one."""
         if self.phase != OPEN or number != self.number:
-            raise BnnvizError("This question is not open; no answer was counted.", "question")
+            raise BnnvizError("This question is closed, so the answer was not counted.", "question")
         if type(choice) is not int or not 0 <= choice < self.question.size:
             raise BnnvizError(f"Choose one of 0 to {self.question.size - 1}.", "choice")
         who = hmac.digest(self._key, person.encode(errors="replace"), "sha256")
@@ -128,11 +128,11 @@ def typed(given: Mapping[str, Any], language: str) -> PollQuestion:
     if longest > MOST_CHOICE:
         raise BnnvizError(f"A choice has at most {MOST_CHOICE} characters; one has {longest}.", "choices")
     if len(set(choices)) < len(choices):
-        raise BnnvizError("Two choices are the same; change one of them.", "choices")
+        raise BnnvizError("Two choices are equal. Change one of them.", "choices")
     right = None
     if type(answer) is int and 0 <= answer < len(rows):
         if not rows[answer]:
-            raise BnnvizError("The right choice is empty; write it, or mark another one.", "answer")
+            raise BnnvizError("The correct choice is empty. Fill it in or mark a different choice.", "answer")
         right = choices.index(rows[answer])
     return PollQuestion(language, {language: PollText(text, tuple(choices))}, right)
 

@@ -106,7 +106,7 @@ class _ClassHandler(RequestHandler):
 
     def _answer(self, given: dict[str, Any]) -> None:
         if "choice" not in given:
-            raise BnnvizError("Only the teacher asks questions; students answer them.")
+            raise BnnvizError("Only the teacher can ask questions.")
         self._class.poll.answer(self._gate.person(self.request), given["question"], given["choice"])
 
     def _lead(self, given: dict[str, Any]) -> None:

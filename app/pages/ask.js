@@ -2,15 +2,15 @@
 
 const EVERY_MS = 1000
 const PHASES = {
-  none: "Nothing is asked.",
-  open: "Answers are taken.",
-  closed: "No more answers are taken; students see no counts yet.",
+  none: "No question is open.",
+  open: "The question is open.",
+  closed: "The question is closed. Students do not see the counts yet.",
   shown: "Students see the counts.",
 }
 
 export function render({model}) {
   const present = make_present(act), form = make_form(model, act)
-  const about = "Students see the question at the top of their pages and answer there. Answers are counted without names. You see the counts at once, students when you show them."
+  const about = "Students see the question at the top of their pages and answer it there. Answers are anonymous. You see the counts immediately; students see them when you show them."
   const head = make("div", {className: "about"}, make("p", {textContent: about}))
   let timer = null
 
@@ -24,7 +24,7 @@ export function render({model}) {
   }
 
   async function act(body) {
-    let refusal = "The server does not answer. Try again."
+    let refusal = "The server did not respond. Try again."
     try {
       const answer = await fetch("class", {method: "POST", body: JSON.stringify(body)})
       refusal = answer.ok ? "" : await answer.text()

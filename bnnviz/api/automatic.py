@@ -40,7 +40,7 @@ def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:
     if not network or others["start"] is not None:
         return False
     if others["settings"]:
-        raise BnnvizError("settings need a sampler; choose it with sampler=.", "settings")
+        raise BnnvizError("settings require a sampler. Specify it by sampler=.", "settings")
     return True
 
 

@@ -134,14 +134,14 @@ def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | Non
     if isinstance(target, torch.distributions.Distribution):
         return targets.DistributionDensity(target)
     if isinstance(target, torch.nn.Module):
-        raise BnnvizError("A module alone is not a target: give bnnviz.BNN(module, (inputs, observations)).", "target")
+        raise BnnvizError("A module is not a target. Use bnnviz.BNN(module, (inputs, observations)).", "target")
     if not callable(target):
         raise BnnvizError(
             f"target must be a name, a Target, a BNN or a function, not {type(target).__name__}.", "target"
         )
     if parameters is not None:
         if dim is not None:
-            raise BnnvizError("Give parameters or dim, not both: dim follows from the shapes.", "dim")
+            raise BnnvizError("Specify either parameters or dim: dim is determined by the shapes.", "dim")
         return targets.ParameterDensity(target, parameters)
     if dim is None:
         raise BnnvizError(

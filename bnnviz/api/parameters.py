@@ -65,7 +65,7 @@ class WithParameters:
             run = self._run
             if run.sampler.traits.weighted:
                 raise BnnvizError(
-                    "The draws have weights, without which no mean of them is right: read summary() instead.", "sampler"
+                    "The draws are weighted, so unweighted means are biased. Use summary() instead.", "sampler"
                 )
             draws, target = run.draws, run.target
             values = named_draws(target, draws) or {name: draws[..., k] for k, name in enumerate(target.names())}

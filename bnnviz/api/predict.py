@@ -266,5 +266,5 @@ def _by_name(x: Any, target: BNN) -> np.ndarray:
 
 def _rows(given: Any, table: UserTable | None, **options: Any) -> NewRows:
     if table is None:
-        raise BnnvizError("This run did not use a CSV file: give the rows to predict as an array.", "x")
+        raise BnnvizError("This run did not use a CSV file. Pass the rows to predict as an array.", "x")
     return read_rows(given, table, **options)

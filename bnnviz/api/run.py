@@ -604,7 +604,7 @@ def _sampler(sampler: Any, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return sampler, dict(given)
     if isinstance(sampler, samplers.Sampler) and sampler.registered:
         if given:
-            raise BnnvizError("Give settings to the sampler instance itself, or name the sampler.", "settings")
+            raise BnnvizError("Pass settings to the sampler instance, or specify the sampler by name.", "settings")
         names = [setting["name"] for setting in declared.describe(type(sampler))]
         return sampler.registered, {name: getattr(sampler, name) for name in names}
     raise BnnvizError(f"sampler is a name or a registered Sampler, not {type(sampler).__name__}.", "sampler")

@@ -18,7 +18,7 @@ def network_address() -> str:
         except OSError:
             found = ""
     if not found or found.startswith("127."):
-        raise BnnvizError("This machine has no network address that a class could reach; give it by --address.")
+        raise BnnvizError("No network address was found. Specify one by --address.")
     return found
 
 

@@ -30,7 +30,7 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
     folder = reader.find(run)
     found = resuming.resume(folder)
     if found.spec.draws is None:
-        raise BnnvizError("This run has no end; resume the recording of a live run on the dashboard.", "run")
+        raise BnnvizError("This run is unlimited. Resume the recording of a live run on the dashboard.", "run")
     if found.finished:
         say("this run has all its draws.")
         print_summary(found.summary(), as_json)

@@ -123,7 +123,7 @@ def sample(
     _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
-        raise BnnvizError("This spec describes a live run without an end; give a number of --draws.", "draws")
+        raise BnnvizError("This spec describes an unlimited run. Specify --draws.", "draws")
     out = _saved_run_place(out)
     for note in table.notes if table is not None else ():
         say(note)
@@ -148,7 +148,7 @@ def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_defa
     """Return whether a pilot chooses the sampler: on request, or on a table without sampler options."""
     able = not others and options.is_table(request["target"])
     if sampler == options.AUTO and not able:
-        raise BnnvizError("auto is for a table, without --start; name a sampler.", "sampler")
+        raise BnnvizError("auto requires a table and no --start. Specify a sampler.", "sampler")
     wanted = able and (sampler == options.AUTO or (sampler is None and by_default))
     return wanted
 
@@ -166,7 +166,7 @@ def _enter_start(request: dict[str, Any], start: dict[str, str | None]) -> None:
     elif isinstance(request.get("start"), dict):
         request["start"] = request["start"] | given
     else:
-        raise BnnvizError("--start-from and --start-sha256 go with --start RECORDING; give that too.", "start")
+        raise BnnvizError("--start-from and --start-sha256 require --start RECORDING.", "start")
 
 
 def _saved_run_place(out: Path | None) -> Path | None:

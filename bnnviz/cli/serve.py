@@ -79,7 +79,7 @@ def serve(
     The printed address has a token that lets a browser in; BNNVIZ_TOKEN sets it.
     """
     if classroom and (password or no_token):
-        raise BnnvizError("A class has two tokens, one in each link; leave out --password and --no-token.", "class")
+        raise BnnvizError("A class uses the tokens in its two links. Omit --password and --no-token.", "class")
     address = address or (classes.network_address() if classroom else "127.0.0.1")
     secret = _secret(address, password, no_token)
     students = _student_secret() if classroom else None
@@ -190,7 +190,7 @@ def find_app() -> Path:
     """Return the folder of the dashboard's package: `app` in a checkout, `bnnviz_app` in an environment."""
     spec = importlib.util.find_spec("bnnviz_app")
     if spec is None or spec.origin is None:
-        raise BnnvizError("The dashboard is missing; install bnnviz again.")
+        raise BnnvizError("The dashboard is not installed. Reinstall bnnviz.")
     return Path(spec.origin).parent
 
 

@@ -217,7 +217,7 @@ class Background:
     def _command(self, name: str, **args: Any) -> Self:
         with self._lock:
             if self._ended and name not in ("pause", "speed"):
-                raise BnnvizError("This run has ended; start a new one.")
+                raise BnnvizError("This run has ended. Start a new run.")
             self._host.command(name, **args)
         self._wake.set()
         self._tell()
@@ -269,7 +269,7 @@ class Background:
             made until then stay in ``draws``. Also if the run is paused and there is no timeout.
         """
         if timeout is None and not (self._host.playing or self._ended):
-            raise BnnvizError("The run is paused and would be waited for in vain; play() it first.")
+            raise BnnvizError("The run is paused. Call play() first.")
         self._join(timeout)
         if self._failure is not None:
             raise self._failure

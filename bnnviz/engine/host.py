@@ -150,7 +150,7 @@ class Host:
 
     def _play(self) -> None:
         if self.run.finished:
-            raise BnnvizError("This run has made all its draws; reset it to play again.")
+            raise BnnvizError("This run is complete. Reset it to play again.")
         self.playing, self.message = True, ""
         self.pace.restart()
 
@@ -166,7 +166,7 @@ class Host:
     def _step(self, run_step: str, times: int) -> None:
         self.playing = False
         if self.run.finished:
-            raise BnnvizError("This run has made all its draws; reset it to step again.")
+            raise BnnvizError("This run is complete. Reset it to step again.")
         make_changes(self.run, self.script)
         for _ in range(times):
             getattr(self.run, run_step)()
@@ -271,7 +271,7 @@ class Host:
         from bnnviz.engine.recording.writer import RecordingWriter
 
         if self.run.is_fork:
-            raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
+            raise BnnvizError("Select one of the branches before recording.", "record")
         if not self.run.can_record:
             raise BnnvizError("Only runs of a single sampler can be recorded.", "record")
         self.end_recording()

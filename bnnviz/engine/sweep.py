@@ -61,7 +61,7 @@ def _named(base: dict[str, Any], point: dict[str, Any]) -> tuple[str, Spec]:
     try:
         spec = Spec.from_json(_request(base | point))
         if spec.draws is None:
-            raise BnnvizError("A run of a sweep needs a number of draws.", "draws")
+            raise BnnvizError("Runs of a sweep require a number of draws.", "draws")
     except BnnvizError as error:
         raise BnnvizError(f"Run {', '.join(words) or 'base'} of the sweep: {error.sentence}", error.field) from None
     digest = hashlib.sha256(json.dumps(spec.to_json(), sort_keys=True).encode()).hexdigest()
@@ -113,7 +113,7 @@ def results(
     try:
         for future in distributed.as_completed(list(places)):
             if future.status == "cancelled":
-                raise BnnvizError("The connection to the scheduler was lost; run the command again.", "scheduler")
+                raise BnnvizError("The connection to the scheduler was lost. Run the command again.", "scheduler")
             yield places[future], future.exception() if future.status == "error" else future.result()
     finally:
         client.cancel(list(places))

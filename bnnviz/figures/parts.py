@@ -125,7 +125,7 @@ def class_predictions(
 
     given = network_draws(source)
     if given.target.likelihood.task != "classification":
-        raise BnnvizError("This network predicts numbers; give a run of one with classes.", "source")
+        raise BnnvizError("This figure requires a classification network.", "source")
     found = metrics.predict(given.target, given.theta)
     weights = None if given.log_weights is None else metrics.normalised(given.log_weights)
     labels = list(classes or metrics.class_names(given.target))

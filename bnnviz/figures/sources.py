@@ -212,7 +212,7 @@ def _first_line(error: Exception) -> str:
 def _check_begun(run: Any) -> None:
     draws = getattr(run, "draws", None)
     if draws is not None and (np.ndim(draws) < 2 or 0 in np.shape(draws)[:2]):
-        raise BnnvizError("The run has no draws yet; wait until it has, or let it run to its end.", "source")
+        raise BnnvizError("The run has no draws yet. Wait until it has draws.", "source")
 
 
 def _sampler(run: Any) -> str:

@@ -98,7 +98,7 @@ def pack(replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "") 
     """Return a film as the player reads it: JSON, and the bytes of its columns; ``show`` lists the parts to show."""
     timeline = ReplayTimeline(replay_frames)
     if not timeline.views:
-        raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
+        raise BnnvizError("This run has no views, so it cannot be replayed.", "run")
     sheets, numbers = timeline.columns()
     shares = shared_out({view.needs[0] for view in timeline.views} | {_TABLE})
     content = {

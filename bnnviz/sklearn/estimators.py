@@ -174,7 +174,7 @@ class _Estimator(BaseEstimator):
 
     def _automatic(self, target: BNN, seed: int) -> AutomaticRun:
         if self.settings:
-            raise BnnvizError("settings are those of a sampler; name it by sampler=.", "settings")
+            raise BnnvizError("settings require a sampler. Specify it by sampler=.", "settings")
         given = {name for name in _COUNTS if getattr(self, name) is not None}
         return automatic(self._spec(target, seed), given, self.minutes, target, clock=self._clock)
 

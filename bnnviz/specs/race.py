@@ -240,7 +240,7 @@ class ImageRaceSpec(RaceSpec):
 
 def _checked(number: int, lane: Spec, own_target: bool = False) -> Spec:
     if lane.start is not None:
-        raise BnnvizError("A race finds one start for all samplers; leave out the start of each.", "start")
+        raise BnnvizError("All samplers of a race have the same start. Omit the start of individual samplers.", "start")
     try:
         return lane.replace(draws=None).checked(own_target)
     except BnnvizError as error:

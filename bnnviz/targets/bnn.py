@@ -284,7 +284,7 @@ class BNN(NetworkCurvature):
                 "data",
             )
         if not torch.isfinite(x).all() or not torch.isfinite(y.double()).all():
-            raise BnnvizError("data contains missing or infinite values; drop or fill those rows.", "data")
+            raise BnnvizError("data contains missing or infinite values. Remove or impute these rows.", "data")
         if len(x) and max(x.abs().max(), y.double().abs().max()) > _LARGEST:
             raise BnnvizError(
                 f"data contains numbers beyond {_LARGEST:g}, whose squares overflow in single precision; use another"

@@ -64,6 +64,6 @@ def rows(what: str, given: Any) -> Tensor:
 def _dense(given: Tensor) -> Tensor:
     """Return a dense tensor; missing elements of a sparse one become zeros."""
     if given.is_nested:
-        raise BnnvizError("The rows are a nested tensor with different lengths; pad them to one length.", "data")
+        raise BnnvizError("The rows are a nested tensor with different lengths. Pad them to the same length.", "data")
     given = given.dequantize() if given.is_quantized else given
     return given if given.layout == torch.strided else given.to_dense()

@@ -56,7 +56,7 @@ def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, s
 
 def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
     population = open_population("&theme=dark")
-    population.pick("Example", "Break it: 10 proposals of 10 draws on Ionosphere")
+    population.pick("Example", "Weight collapse: 10 proposals with 10 draws on Ionosphere")
     until(lambda: "The weights have collapsed: weight ESS is" in population.said(), 60, population.said())
     until(lambda: population.figures().get("roc", 0), 30, "no ROC curve")
     until(lambda: "t.data=pmcnet_ionosphere" in population.page.evaluate("location.search"), 10, "the old address")

@@ -46,7 +46,7 @@ def test_weights_count_like_repetitions():
 
 
 def test_rows_of_one_kind_have_no_curve():
-    with pytest.raises(BnnvizError, match="needs rows of both classes"):
+    with pytest.raises(BnnvizError, match="requires rows of both classes"):
         diagnostics.roc_envelopes(np.ones((2, 3)), np.ones(3, bool))
 
 

@@ -165,5 +165,5 @@ def test_a_pilot_chooses_by_default() -> None:
     model = BNNRegressor(minutes=0.03, hidden=3, chains=2, draws=10, random_state=0).fit(x, x[:, 0])
     assert model.plan_.chains == 2 and "was chosen" in model.plan_.sentence
     assert model.n_draws_ == 20
-    with pytest.raises(BnnvizError, match="name it by sampler="):
+    with pytest.raises(BnnvizError, match="Specify it by sampler="):
         BNNRegressor(settings={"step_size": 0.1}).fit(x, x[:, 0])

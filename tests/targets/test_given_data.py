@@ -52,7 +52,7 @@ def test_an_embedding_reads_whole_numbers() -> None:
     assert predicted.probabilities.shape == (3, 2)
     assert np.isfinite(run.summary()["nll"])
     assert run._run.frame(["prediction"])["prediction"]["kind"] == "classes"
-    with pytest.raises(BnnvizError, match="whole numbers"):
+    with pytest.raises(BnnvizError, match="integer inputs"):
         run.predict(tokens[:3] + 0.5)
     # What are whole numbers as floats is read too, and a module of real numbers goes on reading them as such.
     assert bnnviz.BNN(module, (tokens.astype(float), labels), likelihood="categorical").whole

@@ -84,7 +84,7 @@ def roc_envelopes(
     """
     observed = np.asarray(observed, dtype=bool)
     if observed.all() or not observed.any():
-        raise BnnvizError("A ROC curve needs rows of both classes; these are all of one.", "observed")
+        raise BnnvizError("A ROC curve requires rows of both classes, but all rows have the same class.", "observed")
     metrics = learn_metrics()
     grid = np.linspace(0.0, 1.0, _GRID)
     curves, areas = np.empty((len(probabilities), _GRID)), np.empty(len(probabilities))

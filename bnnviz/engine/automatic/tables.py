@@ -73,7 +73,9 @@ def _filled(spec: Spec, given: Collection[str]) -> tuple[Spec, BNN]:
     chosen = dict(spec.target_settings) | {name: value for name, value in DEFAULTS.items() if name not in given}
     target = make_target(spec.replace(target_settings=chosen).checked())
     if not isinstance(target, BNN):
-        raise BnnvizError("A sampler is chosen automatically for a network on data only; name one.", "sampler")
+        raise BnnvizError(
+            "A sampler can be selected automatically only for a network on data. Specify a sampler.", "sampler"
+        )
     likely = {"family": suggest(target.data_set)} if spec.file is not None else {}
     defaults = {"hidden": str(units(len(target.x)))} | likely
     defaults = {name: value for name, value in defaults.items() if name not in given and chosen.get(name) != value}

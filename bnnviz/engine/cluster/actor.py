@@ -57,7 +57,7 @@ class LiveRun:
             run_class = getattr(importlib.import_module(module), name)
             run = _restored(run_class, checkpoints.read(run_id), run_id) if restore else None
             if run is None and spec is None:
-                raise BnnvizError("The checkpoint of this run is gone; start the run again.")
+                raise BnnvizError("The checkpoint of this run no longer exists. Start the run again.")
             if run is None:
                 run = run_class(_with_start(spec)) if origin is None else _recorded(origin)
             if restore:

@@ -130,7 +130,7 @@ def connected(address: str | None = None, workers: int | None = None, *, insecur
             yield client
         return
     if workers is not None:
-        raise BnnvizError("--workers is for this machine; leave out --workers or --scheduler.", "workers")
+        raise BnnvizError("--workers refers to this machine. Omit --workers or --scheduler.", "workers")
     with remote_client(address, insecure=insecure) as client:
         try:
             client.wait_for_workers(1, timeout=WORKER_S)

@@ -175,7 +175,7 @@ def _roles(given: NetworkDraws, attacker: int, judge: str) -> _Roles:
     if judge == "attacker":
         return _Roles(alone, alone, None)
     if count < 2:
-        raise BnnvizError("There is no other draw to judge; give two at least, or judge='attacker'.", "judge")
+        raise BnnvizError("There is only one draw. Use at least two draws, or judge='attacker'.", "judge")
     others = np.arange(count) != attacker
     logs = None if given.log_weights is None else given.log_weights[others]
     theta = given.theta[torch.as_tensor(others, device=given.theta.device)]
@@ -189,7 +189,7 @@ def _rows(target: BNN, rows: int | Sequence[int] | None) -> tuple[np.ndarray, Te
         rows = len(x)
     numbers = evenly(len(x), max(rows, 0)) if isinstance(rows, int | np.integer) else row_numbers(rows, len(x))
     if not len(numbers):
-        raise BnnvizError("There is no row to attack; give one at least.", "rows")
+        raise BnnvizError("There is no row to attack.", "rows")
     taken = torch.as_tensor(numbers, device=x.device)
     return numbers, x[taken], y[taken]
 

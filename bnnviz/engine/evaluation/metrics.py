@@ -87,7 +87,7 @@ def normalised(log_weights: np.ndarray) -> np.ndarray:
     """Return flat weights of sum 1 from log weights up to a constant."""
     flat = np.asarray(log_weights, dtype=float).ravel()
     if np.isnan(flat).any() or not np.isfinite(flat.max(initial=-np.inf)):
-        raise BnnvizError("The draws have no weight above zero that is a number; sample again.", "log_weights")
+        raise BnnvizError("All importance weights of the draws are zero or invalid. Sample again.", "log_weights")
     return diagnostics.normalised(flat)
 
 
@@ -164,7 +164,7 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
     """Return the network and its draws, by default those of the run."""
     target = getattr(target_or_run, "target", target_or_run)
     if not isinstance(target, BNN):
-        raise BnnvizError("Only the draws of a network on data can be measured on test rows.", "target")
+        raise BnnvizError("Metrics on test rows require draws of a network on data.", "target")
     if draws is None:
         draws, log_weights = _of_run(target_or_run)
     shape = np.shape(draws)
@@ -183,7 +183,7 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
 def network_draws(run: AnyRun) -> NetworkDraws:
     """Return the network of a run and its draws so far."""
     if not isinstance(run.target, BNN):
-        raise BnnvizError("Only a run of a network on data predicts; this one is of a density.", "target")
+        raise BnnvizError("Predictions require a run of a network on data. This run samples a density.", "target")
     return given_draws(run.target, *_of_run(run))
 
 
@@ -279,7 +279,7 @@ def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
     """
     target = given.target
     if target.likelihood.task in ("classification", "outputs"):
-        raise BnnvizError("Only numbers have a probability integral transform; give a run of a regression.", "source")
+        raise BnnvizError("Probability integral transforms require a regression.", "source")
     shares = (
         np.full(len(given.theta), 1 / len(given.theta)) if given.log_weights is None else normalised(given.log_weights)
     )

@@ -98,7 +98,7 @@ class PredictiveDistribution:
             For a regression.
         """
         if self.probabilities is None:
-            raise BnnvizError("A regression predicts numbers, not classes; take mean.", "task")
+            raise BnnvizError("Regression has no classes. Use mean.", "task")
         return np.array(self.class_names)[self.probabilities.argmax(1)]
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -303,9 +303,9 @@ def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
             "x",
         )
     if not np.isfinite(x.astype(float)).all():
-        raise BnnvizError("The rows to predict hold missing or infinite values; drop or fill those rows.", "x")
+        raise BnnvizError("The rows to predict contain missing or infinite values. Remove or impute these rows.", "x")
     if target.whole and (x != np.round(x)).any():
-        raise BnnvizError("The network reads whole numbers, and the rows to predict hold others.", "x")
+        raise BnnvizError("The network requires integer inputs, but the rows to predict contain other numbers.", "x")
     if isinstance(data, DataSet):
         x = data.standardiser.x(x.astype(float))
     return torch.as_tensor(x, device=target.device).to(target.x.dtype)

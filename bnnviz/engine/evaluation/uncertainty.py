@@ -200,7 +200,7 @@ def uncertainty(
 def class_rows(target: BNN) -> tuple[Tensor, Tensor]:
     """Return the scaled inputs (rows, ...) and class indices (rows,) of the test rows."""
     if target.likelihood.task != "classification":
-        raise BnnvizError("Entropies, reliability and attacks are of classes; give a network with classes.", "target")
+        raise BnnvizError("Entropies, reliability and attacks require a classification network.", "target")
     x, y = (target.x, target.y) if target.data_set is None else target.data_set.scaled("test")
     x = torch.as_tensor(x, dtype=target.dtype, device=target.device)
     return x, torch.as_tensor(y, dtype=target.y.dtype, device=target.device)

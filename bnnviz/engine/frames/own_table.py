@@ -58,7 +58,7 @@ class OwnTable:
     def choose(self, row: Any) -> None:
         """Set a row (inputs,) in the units of the data."""
         if not self.emits:
-            raise BnnvizError("Only a run on your own table can predict an entered row.", "row")
+            raise BnnvizError("Predicting an entered row requires a run on an uploaded table.", "row")
         inputs = int(np.prod(self._run.target.x.shape[1:]))
         try:
             found = np.array(row, dtype=float)

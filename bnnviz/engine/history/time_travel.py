@@ -94,7 +94,7 @@ class TimeTravel:
             here = self._host.run.steps if self._host.goal is None else self._host.goal
             step = self.history.timeline.before(here)
             if step is None:
-                raise BnnvizError("No event of this run is known before this step.", "step")
+                raise BnnvizError("This run has no recorded event before this step.", "step")
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             raise BnnvizError(f"A step is a whole number from 0 on, not {step!r}.", "step")
         self._go(min(step, self.history.furthest))
@@ -127,7 +127,7 @@ class TimeTravel:
 
         host, history = self._host, self.history
         if host.run.phase == "start":
-            raise BnnvizError("This run is still looking for its start; fork it after its first step.", "fork")
+            raise BnnvizError("This run has not started yet. Fork it after its first step.", "fork")
         if host.run.is_fork:
             host.run.split()
         else:
@@ -154,5 +154,5 @@ class TimeTravel:
 
     def _chosen(self) -> Any:
         if not self._host.run.is_fork:
-            raise BnnvizError("This run has one future only; fork it first.", "branch")
+            raise BnnvizError("This run has only one branch. Fork it first.", "branch")
         return self._host.run

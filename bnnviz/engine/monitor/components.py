@@ -99,7 +99,7 @@ class Components:
         if shown == self._canonical:
             return
         if shown and not self._run.target.units:
-            raise BnnvizError("This target has no hidden units to put in order; leave out canonical.", "plane")
+            raise BnnvizError("This target has no hidden units. Omit canonical.", "plane")
         self._canonical = shown
         self.pca, self._last = None, None
         self.basis += 1

@@ -91,7 +91,7 @@ class ImageRace(Race):
         super().__init__(spec)
         data = getattr(self.lanes[0].target, "data_set", None)
         if not isinstance(data, ImageSet):
-            raise BnnvizError("This race is of images: choose a target that has some.", "target")
+            raise BnnvizError("This race requires a target with images.", "target")
         self._looked = 0.0
         self.wall = WALLS[0]
         self.images, self.ood = data, _first_ood(data)

@@ -123,7 +123,9 @@ def _network_draws(recording: Recording) -> NetworkDraws:
 
     run = resume(recording.folder)
     if not isinstance(run.target, BNN):
-        raise BnnvizError("This run's target is no network: it has no state dicts; take another format.", "format")
+        raise BnnvizError(
+            "The target of this run is not a network and has no state dicts. Use another format.", "format"
+        )
     return network_draws(run)
 
 

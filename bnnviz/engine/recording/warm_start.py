@@ -66,7 +66,7 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
 def of_run(run: AnyRun, points: str, chains: int, seed: int) -> StartPoints:
     """Take starting points from a run of this process, like `read`."""
     if not run.draws.shape[1] or not run.alive.any():
-        raise BnnvizError("The run to start from has no draws yet; continue it first.", "start")
+        raise BnnvizError("The run to start from has no draws yet. Continue it first.", "start")
     logs = run.log_weights if run.sampler.traits.weighted else _logs(run.event_weights()) if points == DRAWS else None
     return _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
 
@@ -115,7 +115,7 @@ def _taken(
     if logs is not None:
         shares = diagnostics.normalised(logs.ravel())
         if not shares.sum() > 0:
-            raise BnnvizError("No draw of that run has a weight: there is nothing to start from.", "start")
+            raise BnnvizError("All importance weights of that run are zero, so it cannot be used as a start.", "start")
         shares = shares / shares.sum()
     # A separate generator: the run's generator makes the same numbers for any start.
     rng = np.random.default_rng(seed)
@@ -125,7 +125,7 @@ def _taken(
 
 def _finite(x: np.ndarray) -> np.ndarray:
     if not np.isfinite(x).all():
-        raise BnnvizError("That run has draws that are not finite: there is nothing to start from.", "start")
+        raise BnnvizError("That run has non-finite draws, so it cannot be used as a start.", "start")
     return np.ascontiguousarray(x)
 
 

@@ -104,7 +104,7 @@ def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: 
     draws = sources.one(source)
     names = draws.chosen(variables, most)
     if len(names) < 2:
-        raise BnnvizError("Correlations need two variables at least.", "variables")
+        raise BnnvizError("Correlations require at least two variables.", "variables")
     return _map(correlations(draws, names), 0, "coordinate")
 
 

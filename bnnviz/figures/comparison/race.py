@@ -107,5 +107,5 @@ def race(source: Any) -> Drawing:
     if lanes is None:
         lanes = parts.lanes(parts.part(source, "curves", "curves of a race").part)
     if not lanes:
-        raise BnnvizError("A race needs samplers with curves; start it first.", "source")
+        raise BnnvizError("The race has no curves yet. Start it first.", "source")
     return Curves().draw({"lanes": lanes})

@@ -58,5 +58,5 @@ def density_ratio(source: Any) -> Drawing:
     """
     _, part = parts.part(source, "ratio", "density ratio")
     if any(name not in part for name in ("x", "func", "point")):
-        raise BnnvizError("There is no density ratio to draw; let the wells move first.", "source")
+        raise BnnvizError("There is no density ratio yet. Start the comparison first.", "source")
     return DensityRatio().draw(part)

@@ -83,5 +83,5 @@ def functionals(source: Any) -> Drawing:
     """
     scene, part = parts.part(source, "wells", "functionals")
     if any(name not in scene for name in ("x", "truth", "first")) or not len(part.get("y", ())):
-        raise BnnvizError("There are no functionals to draw; let the wells move first.", "source")
+        raise BnnvizError("There are no functionals yet. Start the comparison first.", "source")
     return parts.drawn(Functionals(), source, "functionals")

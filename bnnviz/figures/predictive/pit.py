@@ -39,7 +39,7 @@ def pit(source: Any, *, bins: int = 10) -> Drawing:
     """
     found = parts.number_transforms(source)
     if found is None:
-        raise BnnvizError("These are classes; plots.calibration draws whether their probabilities come true.", "source")
+        raise BnnvizError("The predictions are classes. Use plots.calibration.", "source")
     made = [(each.name, diagnostics.coverage(each.transforms, bins=bins)) for each in found]
     marks: list[Mark] = [
         Band([0, 1], [one.density_low] * 2, [one.density_high] * 2, colour="muted", opacity=BAND, label=RIGHT)

@@ -278,7 +278,7 @@ def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.
             "observations",
         )
     if isinstance(source, Mapping):
-        raise BnnvizError("A part of a frame has no observations; give a run or a recording.", "observations")
+        raise BnnvizError("A part of a frame has no observations. Use a run or a recording.", "observations")
     from bnnviz.engine.evaluation.predictive_distribution import predict
 
     found = predict(parts.network_draws(source), np.asarray(part["x"], dtype=float)[:, None], _OBSERVED)

@@ -64,7 +64,7 @@ def spread(source: Any) -> Drawing:
         predictor, theta = network(source)
         data, sd = predictor.scene(), predictor.spread_of(theta).get("sd")
     if data is None or data["kind"] != MAP or sd is None:
-        raise BnnvizError("A map of the spread needs a network with two inputs and two classes.", "source")
+        raise BnnvizError("The spread can only be plotted for a network with two inputs and two classes.", "source")
     figure = Spread()
     figure.begin({"data": data})
     return figure.draw({"sd": sd})

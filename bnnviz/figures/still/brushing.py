@@ -56,7 +56,7 @@ def _link(figure: Any, chosen: link_selections) -> hv.DynamicMap:
     ours = [each for each in elements if ID in {dimension.name for dimension in each.dimensions()}]
     if not ours:
         raise BnnvizError(
-            "Only points that know their draws are brushed: give pair, functions, or trace with points=True.", "figures"
+            "Only figures with indices of draws can be linked: pair, functions, or trace with points=True.", "figures"
         )
     others = [each for each in elements if not any(each is one for one in ours)]
     made = chosen(hv.Overlay(ours))

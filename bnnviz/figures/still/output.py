@@ -122,7 +122,7 @@ def _is_dark(drawn: Any) -> bool:
 def rendered(figure: Any, scale: float = 1.0) -> Any:
     """Return a figure as a Bokeh model that shrinks to its place, without a document and independent of themes."""
     if "bokeh" not in style.loaded():
-        raise BnnvizError("This figure was not styled for a page; call bnnviz.plots.use('bokeh') first.", "figure")
+        raise BnnvizError("This figure was not styled for HTML. Call bnnviz.plots.use('bokeh') first.", "figure")
     if scale != 1.0:
         figure = figure.opts(hv.Options("Overlay", fontscale=scale, backend="bokeh"), clone=True)
     model = hv.renderer("bokeh").instance(theme=None).get_plot(figure, doc=Document()).state

@@ -24,7 +24,7 @@ def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLi
     figure = shown(race(frame["curves"]), False)
     if Path(out).suffix.lower() != PAGE:
         if not any(np.isfinite(lane["error"]).any() for lane in frame["curves"]["lanes"]):
-            raise BnnvizError("No sampler has an error to draw yet; write an .html page, which has the table.", "out")
+            raise BnnvizError("No errors are available yet. Write an .html page, which contains the table.", "out")
         return save(figure, out)
     caption, table = frame["caption"], frame["table"]
     words = html.escape(" ".join(part for part in (caption["text"], caption["warning"]) if part))

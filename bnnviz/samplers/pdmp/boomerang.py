@@ -182,7 +182,7 @@ class Boomerang(PDMP):
         curvatures = {"hessian": self.target.hessian_diagonal, "published": self.target.hessian_row_sums}
         diagonal = curvatures.get(self.curvature, self.target.curvature_diagonal)(mode)
         if not torch.isfinite(diagonal).all():
-            raise BnnvizError("The curvature at the mode is not finite; try another start or precision.", "start")
+            raise BnnvizError("The curvature at the mode is not finite. Use a different start or precision.", "start")
         precision = diagonal + prior if self.reference == "exact" else diagonal
         floor = prior if prior else 1e-3 * float(diagonal.abs().max().clamp_min(1e-6))
         return precision.clamp_min(floor) / self.gamma, int((precision < floor).sum())

@@ -28,7 +28,7 @@ def check_structure(given: Any) -> None:
     _check_found(given)
     parameters = dict(given.named_parameters())
     if not parameters:
-        raise BnnvizError("The module has no parameters to sample; give one with weights.", "module")
+        raise BnnvizError("The module has no parameters to sample.", "module")
     if not any(parameter.requires_grad for parameter in parameters.values()):
         raise BnnvizError(
             f"All {sum(p.numel() for p in parameters.values()):,} parameters of the module are frozen, so there is"

@@ -127,7 +127,7 @@ def test_functions_of_classes_are_their_probabilities() -> None:
 
 
 def test_observations_are_refused_where_there_is_no_band(run: bnnviz.Run) -> None:
-    with pytest.raises(BnnvizError, match="give a run or a recording"):
+    with pytest.raises(BnnvizError, match="Use a run or a recording"):
         plots.prediction({**run.frame(["prediction"])["prediction"], "scene": run.scene()}, observations=True)
     many = bnnviz.BNN(torch.nn.Linear(2, 1), (np.column_stack([X, X**2]), Y))
     with pytest.raises(BnnvizError, match="on one input"):

@@ -382,7 +382,7 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
     other = json.loads(ran(str(tmp_path / "spec.json"), "--json", "--start-from", "draws")[1])
     assert other["mean"] != json.loads(out)["mean"]
     assert ran(*words, "--start", "nobody")[0] == 2
-    assert "go with --start RECORDING" in ran(*words, "--start-from", "draws")[2]
+    assert "require --start RECORDING" in ran(*words, "--start-from", "draws")[2]
 
 
 def test_a_run_of_a_sweep_starts_from_a_recording(source: Path, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class PathTrace:
         """Return step, description and position (dim,) of an event in memory."""
         segment = next((s for s in self.past or () if s.step == step), None)
         if segment is None:
-            raise BnnvizError("That event is no longer in memory; pick a newer one.", "event")
+            raise BnnvizError("That event is no longer in memory. Select a more recent event.", "event")
         return step, f"event {segment.number + 1:,}: {text.KINDS[segment.kind]}", self.end_of(segment)[0]
 
     def _events(self) -> dict[str, np.ndarray]:
