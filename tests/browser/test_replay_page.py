@@ -141,8 +141,10 @@ def test_it_follows_the_readers_colours_and_turns(shot: ReplayFrames, opened: An
     shown = opened(shot, color_scheme="dark")
     shown.evaluate(SEEK, len(shot.frames) - 1)
     ground = "getComputedStyle(document.querySelector('.card')).backgroundColor"
-    ink = """async () => { const p = await bnnviz_player, card = p.cards.get('path')
-      return p.doc.get_model_by_id(card.root).tags[0].tags.find((mark) => mark.label === "path").colour }"""
+    ink = """async () => { const p = await bnnviz_player
+      const front = [...p.cards.values()].filter((card) => !card.section.hidden)
+      const marks = front.flatMap((card) => p.doc.get_model_by_id(card.root).tags[0].tags)
+      return marks.find((mark) => ["path", "mean"].includes(mark.label)).colour }"""
     assert shown.evaluate(ground) == "rgb(27, 37, 48)"
     assert shown.evaluate(ink) == "#e4ebf2"
     screenshot(shown, f"replay-dark-{shot.scene['target']}")

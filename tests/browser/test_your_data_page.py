@@ -62,7 +62,7 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     lab.zone().evaluate(DROP, FILE.replace(",0.000", ",unknown"))
     lab.page.get_by_text("holds numbers and texts").first.wait_for()
     lab.zone().evaluate(DROP, FILE)
-    until(lambda: lab.select("Predict the column").inner_text() == "price", 10, "the columns did not come")
+    until(lambda: lab.select("Predict the column").inner_text() == "price", 60, "the columns did not come")
     assert lab.role("day").input_value() == "input" and lab.role("price").input_value() == "target"
     lab.role("depth").focus()
     lab.page.keyboard.press("ArrowDown")  # from input to target, by the keyboard
