@@ -38,7 +38,7 @@ BELOW: dict[str, list[str]] = {
         *(f"manual/{name}" for name in ("tables", "networks", "likelihoods", "densities", "warnings", "summary")),
         "contributing/add_a_sampler",
         "contributing/add_a_figure",
-        *(f"manual/{name}" for name in ("compare", "figures", "recordings", "clusters", "classes")),
+        *(f"manual/{name}" for name in ("other_packages", "compare", "figures", "recordings", "clusters", "classes")),
         *(f"manual/{name}" for name in ("python", "command_line", "dashboard")),
     ],
     "reference/index": [

@@ -14,7 +14,12 @@ from core_only import ROOT
 
 import bnnviz
 
-LONG = ["README.md", "docs/manual/python.md", "docs/manual/compare.md"]  # each samples for minutes
+LONG = [
+    "README.md",
+    "docs/manual/python.md",
+    "docs/manual/compare.md",
+    "docs/manual/other_packages.md",
+]  # each samples for minutes
 PAGES = [
     *LONG,
     *(
