@@ -115,7 +115,7 @@ class Quantiles:
     def __call__(self, z: Tensor) -> Tensor:
         """Return the weights at coordinates z."""
         at = (z + _END) / _STEP
-        k = at.detach().floor().clamp(0, len(self._quantiles) - 2).long()
+        k = at.detach().nan_to_num().floor().clamp(0, len(self._quantiles) - 2).long()
         (y0, y1), (s0, s1) = ((row[k], row[k + 1]) for row in self._table.to(z))
         inside = (at - k).clamp(0, 1)
         cubic = inside * (s0 + inside * (3 * (y1 - y0) - 2 * s0 - s1 + inside * (2 * (y0 - y1) + s0 + s1)))

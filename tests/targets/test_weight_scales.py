@@ -168,6 +168,14 @@ def test_weights_have_the_distribution_that_is_given(law):
             torch.testing.assert_close(state[name].double(), own.double(), atol=1e-3, rtol=1e-3)
 
 
+def test_a_diverging_trajectory_under_a_law_is_not_finite_and_raises_nothing():
+    target = network({"0.weight": Laplace(0.0, 1.0)})
+    theta = states(target)
+    theta[0, 0], theta[1, 0] = torch.nan, torch.inf
+    potential, gradient = target.gradient(theta)
+    assert torch.isfinite(potential).tolist() == [False, False, True] and torch.isfinite(gradient[2]).all()
+
+
 def test_a_horseshoe_is_a_normal_with_a_half_cauchy_scale_for_each_weight():
     target = network({"0.weight": HalfCauchy(0.3)})
     weights = target.unflatten(0.7 * states(target, 5000))["0.weight"].flatten().numpy()
