@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def test_the_table_sorts_by_its_headings(open_race):
         return [float(text.replace(",", "")) for text in race.column(head)]
 
     assert figures("error") == sorted(figures("error"))
-    assert [row[0] for row in race.rows()] == ["1", "2", "3"]
+    assert all(re.fullmatch(r"\d(–\d)?", row[0]) for row in race.rows())
     race.sort("ESS/s")
     assert figures("ESS/s") == sorted(figures("ESS/s"), reverse=True), "the better way first"
     race.sort("ESS/s")
@@ -150,7 +151,7 @@ def test_lanes_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_ra
     until(lambda: "budget=20000" in race.address() and "lanes=hmc,nuts,bps," in race.address(), 5, "not in the address")
     race.page.locator(".area-sidebar").get_by_role("button", name="Settings", exact=True).first.click()
     leaps = race.field("Leapfrog steps")
-    until(leaps.is_visible, 5, "the settings did not unfold")
+    until(leaps.is_visible, 20, "the settings did not unfold")
     race.field("Budget").fill("many")
     race.page.keyboard.press("Enter")
     alert = race.page.locator(".error[role=alert]:visible")

@@ -137,8 +137,9 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
     page.get_by_role("link", name="Resume in the Lab").click()
     Lab(page).ready()  # it plays by itself
     until(lambda: Recording(folder).progress["steps"] > steps + 200, 30, "it does not go on")
-    page.close()
+    Lab(page).press("Stop recording")
     until(lambda: not (folder / ".lock").exists(), 30, "the recording was not finished")
+    page.close()
     Recording(folder).check()
 
 
