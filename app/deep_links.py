@@ -87,8 +87,8 @@ def _alike(specs: Sequence[Spec]) -> list[Spec]:
     return [s.replace(draws=None, chains=first.chains, seed=first.seed) for s in same]
 
 
-def _image_race_link(lanes: Sequence[Spec]) -> DeepLink | None:
+def _image_race_link(entries: Sequence[Spec]) -> DeepLink | None:
     try:
-        return deep_link(ImageRaceSpec(tuple(lanes)).checked())
+        return deep_link(ImageRaceSpec(tuple(entries)).checked())
     except BnnvizError:
         return None

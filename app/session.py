@@ -210,7 +210,7 @@ class Session:
             await self._tick(handle)
 
     async def _tick(self, handle: Any) -> None:
-        frame = await handle.frame(sorted(self._screen.wanted()))
+        frame = await handle.frame(sorted(self._screen.requested()))
         self._idle = frame is None
         await self._tell(handle.notice or "", failed=handle.state == "failed")
         if handle is not self._handle or self._starting:

@@ -77,15 +77,15 @@ _COLOURS = {
     "background": {"default": (BACKGROUND[False], BACKGROUND[True]), "paper": (LIGHT.surface, DARK.surface)},
     "text": {"primary": ("#16202a", "#e6edf3"), "secondary": ("#51616f", "#9fb0c0")},
     "caption": {"main": ("#fdf5e2", "#2b2517"), "failed": ("#fdeaea", "#331b1c")},
-    "lanes": {str(number): pair for number, pair in enumerate(zip(LIGHT.chains, DARK.chains, strict=True))},
+    "entries": {str(number): pair for number, pair in enumerate(zip(LIGHT.chains, DARK.chains, strict=True))},
     "divider": ("#d9e0e6", "#2f3d4a"),
 }
 _SHADE = {False: "rgb(22 32 42 / .22)", True: "rgb(0 0 0 / .6)"}
 
 
-def lane_colour(number: int) -> str:
+def entry_colour(number: int) -> str:
     """Return the colour of a sampler or a branch for a style sheet."""
-    return f"var(--mui-palette-lanes-{number})"
+    return f"var(--mui-palette-entries-{number})"
 
 
 def _chosen(colours: dict, dark: bool) -> dict:

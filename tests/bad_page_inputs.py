@@ -21,7 +21,7 @@ class Bad:
 
     label: str
     typed: str
-    said: str
+    statement: str
 
 
 NETWORK = (

@@ -58,14 +58,14 @@ def drawn_probabilities(rows: int, sure: float, seed: int, classes: int = 10) ->
     return daring / daring.sum(-1, keepdims=True), observed
 
 
-def reliability_lane(name: str, sure: float, seed: int) -> dict:
-    """Give a lane that is as sure as it is right where ``sure`` is 1, and too sure above."""
+def reliability_entry(name: str, sure: float, seed: int) -> dict:
+    """Give an entry that is as sure as it is right where ``sure`` is 1, and too sure above."""
     probabilities, observed = drawn_probabilities(1000, sure, seed)
     return {"name": name, **diagnostics.reliability(probabilities.mean(0), observed)._asdict()}
 
 
-def entropy_lane(name: str, kind: str, seed: int, foreign: bool = True) -> dict:
-    """Give a lane of entropies of two kinds of rows."""
+def entropy_entry(name: str, kind: str, seed: int, foreign: bool = True) -> dict:
+    """Give an entry of entropies of two kinds of rows."""
     inner, outer = (
         diagnostics.predictive_entropy(drawn_probabilities(rows, sure, seed)[0])
         for rows, sure in ((1000, 2.0 + seed / 3), (700, 0.6 + seed / 10))
@@ -74,26 +74,26 @@ def entropy_lane(name: str, kind: str, seed: int, foreign: bool = True) -> dict:
         "ecdf": diagnostics.score_ecdf,
         "histogram": lambda values: diagnostics.score_histogram(values, np.log(10), 25),
     }[kind]
-    lane = {"name": name, "inside": steps(inner)._asdict(), "outside": None, "auroc": None}
+    entry = {"name": name, "inside": steps(inner)._asdict(), "outside": None, "auroc": None}
     if foreign:
         area = diagnostics.detection(inner, outer, resamples=2).auroc
-        lane |= {"outside": steps(outer)._asdict(), "auroc": area}
-    return lane
+        entry |= {"outside": steps(outer)._asdict(), "auroc": area}
+    return entry
 
 
-def attack_lane(name: str, strength: float, rows: int) -> dict:
-    """Give a lane whose accuracy falls and whose entropy rises with the step."""
+def attack_entry(name: str, strength: float, rows: int) -> dict:
+    """Give an entry whose accuracy falls and whose entropy rises with the step."""
     eps = np.linspace(0, 0.3, 7)
     right = (rows * (0.1 + 0.87 * np.exp(-((eps / strength) ** 2)))).astype(int)
     ends = np.array([diagnostics.share_interval(k, rows) for k in right]).T
     entropy = 0.2 + 1.6 * (1 - np.exp(-eps / strength))
-    lane = {"name": name, "eps": eps.tolist(), "accuracy": right / rows, "accuracy_low": ends[0]}
+    entry = {"name": name, "eps": eps.tolist(), "accuracy": right / rows, "accuracy_low": ends[0]}
     half = 1.5 / rows**0.5
-    lane |= {"accuracy_high": ends[1], "entropy": entropy, "entropy_low": entropy - half}
-    return lane | {"entropy_high": entropy + half}
+    entry |= {"accuracy_high": ends[1], "entropy": entropy, "entropy_low": entropy - half}
+    return entry | {"entropy_high": entropy + half}
 
 
-def probability_lane(name: str, seed: int, classes: int) -> dict:
+def probability_entry(name: str, seed: int, classes: int) -> dict:
     """Give one row's probabilities with their intervals."""
     probabilities, _ = drawn_probabilities(1, 1.0, seed, classes)
     return {"name": name} | {
@@ -108,8 +108,8 @@ METHODS = ("MLE", "MAP", "BBP", "SGLD", "MC dropout", "SAE", "PMCnet")
 ANGLES = np.linspace(-180, 180, 13)
 
 
-def course_lane(name: str, seed: int) -> dict:
-    """Give a lane whose figures settle."""
+def course_entry(name: str, seed: int) -> dict:
+    """Give an entry whose figures settle."""
     rng, n = np.random.default_rng(seed), 40
     rise = 1 - np.exp(-np.arange(n) / 8)
     noise = 0.01 * rng.standard_normal((3, n))
@@ -118,8 +118,8 @@ def course_lane(name: str, seed: int) -> dict:
     return {"name": name, "seconds": np.linspace(1, 30 + seed, n)} | each
 
 
-def turned_lane(name: str, seed: int) -> dict:
-    """Give a lane that is the less sure the further an image is turned."""
+def turned_entry(name: str, seed: int) -> dict:
+    """Give an entry that is the less sure the further an image is turned."""
     return {"name": name, "entropy": (1 + 0.1 * seed) * (1 - np.cos(np.radians(ANGLES))) / 1.2}
 
 
@@ -132,7 +132,7 @@ def example_parts() -> dict[str, list[dict]]:
     rows = {"unit": "nats", "top": float(np.log(10)), "inside": "MNIST", "outside": "notMNIST"}
     steps = {"label": "size of the step (of a pixel's range)", "unit": "nats", "top": float(np.log(10))}
     signs = [f"Speed limit {k}" for k in range(43)]
-    lanes = [attack_lane(name, 0.07 + 0.03 * k, 1000) for k, name in enumerate(SIX)]
+    entries = [attack_entry(name, 0.07 + 0.03 * k, 1000) for k, name in enumerate(SIX)]
     return {
         "roc": [{"curves": [roc_curve("PMCnet", 2.0, 0.5)]}, {"curves": many}],
         "history": [{"label": "AUC", "lines": lines[:1]}, {"label": "accuracy", "lines": lines}],
@@ -151,35 +151,39 @@ def example_parts() -> dict[str, list[dict]]:
             {"boxes": [box("PMCnet-light", -5.0, 1)]},
         ],
         "reliability": [
-            {"lanes": [reliability_lane("BPS", 1.4, 0)]},
-            {"lanes": [reliability_lane(name, 0.7 + 0.3 * k, k) for k, name in enumerate(SIX)]},
+            {"entries": [reliability_entry("BPS", 1.4, 0)]},
+            {"entries": [reliability_entry(name, 0.7 + 0.3 * k, k) for k, name in enumerate(SIX)]},
         ],
         "entropy": [
-            rows | {"kind": "ecdf", "lanes": [entropy_lane(name, "ecdf", k) for k, name in enumerate(SIX)]},
+            rows | {"kind": "ecdf", "entries": [entropy_entry(name, "ecdf", k) for k, name in enumerate(SIX)]},
             rows
             | {
                 "kind": "histogram",
-                "lanes": [entropy_lane(name, "histogram", 3 * k) for k, name in enumerate(SIX[:2])],
+                "entries": [entropy_entry(name, "histogram", 3 * k) for k, name in enumerate(SIX[:2])],
             },
-            rows | {"kind": "ecdf", "lanes": [entropy_lane("BPS", "ecdf", 1, foreign=False)]},
+            rows | {"kind": "ecdf", "entries": [entropy_entry("BPS", "ecdf", 1, foreign=False)]},
         ],
-        "attack": [steps | {"lanes": lanes}, steps | {"lanes": [attack_lane("BPS", 0.1, 60)]}],
-        "attack_entropy": [steps | {"lanes": lanes}],
+        "attack": [steps | {"entries": entries}, steps | {"entries": [attack_entry("BPS", 0.1, 60)]}],
+        "attack_entropy": [steps | {"entries": entries}],
         "course": [
-            {"lanes": [course_lane(name, k) for k, name in enumerate(SIX)]},
-            {"lanes": [course_lane("BPS", 1)]},
+            {"entries": [course_entry(name, k) for k, name in enumerate(SIX)]},
+            {"entries": [course_entry("BPS", 1)]},
         ],
         "turned": [
-            {"angles": ANGLES, "angle": 30.0, "lanes": [turned_lane(name, k) for k, name in enumerate(SIX)]},
-            {"angles": ANGLES, "angle": 0.0, "lanes": [turned_lane("BPS", 1)]},
+            {"angles": ANGLES, "angle": 30.0, "entries": [turned_entry(name, k) for k, name in enumerate(SIX)]},
+            {"angles": ANGLES, "angle": 0.0, "entries": [turned_entry("BPS", 1)]},
         ],
         "digit": [
             {
                 "classes": digits,
                 "observed": 7,
-                "lanes": [probability_lane(name, k, 10) for k, name in enumerate(SIX[:3])],
+                "entries": [probability_entry(name, k, 10) for k, name in enumerate(SIX[:3])],
             },
-            {"classes": signs, "observed": 40, "lanes": [probability_lane(name, k, 43) for k, name in enumerate(SIX)]},
-            {"classes": digits, "observed": None, "lanes": [probability_lane("BPS", 4, 10)]},
+            {
+                "classes": signs,
+                "observed": 40,
+                "entries": [probability_entry(name, k, 43) for k, name in enumerate(SIX)],
+            },
+            {"classes": digits, "observed": None, "entries": [probability_entry("BPS", 4, 10)]},
         ],
     }

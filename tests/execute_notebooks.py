@@ -112,10 +112,10 @@ def _clean(cell: Any) -> None:
         out.pop("metadata", None)
         if out.output_type != "stream":
             out.metadata = {}
-    told = json.dumps([out for out in cell.outputs if "image/png" not in out.get("data", {})])
-    if named := PLACES.search(told):
+    reported = json.dumps([out for out in cell.outputs if "image/png" not in out.get("data", {})])
+    if named := PLACES.search(reported):
         raise SystemExit(
-            f"The cell {cell.id} names a place of this machine: {told[named.start() : named.start() + 80]}"
+            f"The cell {cell.id} names a place of this machine: {reported[named.start() : named.start() + 80]}"
         )
 
 

@@ -30,9 +30,9 @@ QUICK: dict[str, dict[str, Any]] = defaultdict(
 )
 
 
-def fitting(name: str, **wanted: Any) -> dict[str, Any]:
+def fitting(name: str, **requested: Any) -> dict[str, Any]:
     """Return those of some settings that a sampler has."""
-    return {key: value for key, value in wanted.items() if key in settings.declared(samplers.REGISTRY.get(name))}
+    return {key: value for key, value in requested.items() if key in settings.declared(samplers.REGISTRY.get(name))}
 
 
 def target_of(name: str) -> tuple[str, dict[str, Any]]:

@@ -26,7 +26,7 @@ def show(models: list[str]) -> None:
     plots.use("matplotlib")
     for model in models:
         live = Widget.widgets[model]
-        figures = _of_race(live) if "lanes" in live._scene else _of_run(live)
+        figures = _of_race(live) if "entries" in live._scene else _of_run(live)
         display.display(display.Image(_beside([_drawn(figure) for figure in figures])))
 
 
@@ -66,5 +66,5 @@ def _of_run(live: Any) -> list[Any]:
 
 def _of_race(live: Any) -> list[Any]:
     names = live._run.spec.names()
-    paths = [plots.pair(live._run.lane_draws(place)[..., :2]).opts(title=name) for place, name in enumerate(names)]
+    paths = [plots.pair(live._run.entry_draws(place)[..., :2]).opts(title=name) for place, name in enumerate(names)]
     return [*paths, plots.race(live._run)]

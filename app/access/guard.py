@@ -216,10 +216,10 @@ class _Login(_Door):
             self.set_status(403)
             self._ask(f"That is not the {self._gate.secret.what}.")
 
-    def _ask(self, said: str) -> None:
+    def _ask(self, statement: str) -> None:
         then = _local(self.get_argument(_NEXT, self._home), self._home)
         fields = {
-            "said": said,
+            "statement": statement,
             "action": self._seen(self.request.path),
             "next": then,
             "label": self._gate.secret.what.capitalize(),

@@ -274,13 +274,13 @@ def _check_message(event: dict[str, Any], models: DocumentModelManager, buffers:
     """Refuse everything but events that the server has subscribed to."""
     if event.get("msg_type") != "bokeh_event" or not event.keys() <= {"kind", "msg_type", "msg_data"}:
         raise RefusedPatch("a browser sends events only")
-    told = event["msg_data"]
-    name = told["name"]
+    reported = event["msg_data"]
+    name = reported["name"]
     if name in _OF_DOCUMENT:
         return
-    _leave_id(told["values"])
-    _look_through(told, _EVENT_TYPES)
-    made = Deserializer(list(models)).decode(told, list(buffers))
+    _leave_id(reported["values"])
+    _look_through(reported, _EVENT_TYPES)
+    made = Deserializer(list(models)).decode(reported, list(buffers))
     model = getattr(made, "model", None)
     if not isinstance(made, Event) or not isinstance(model, Model):
         raise RefusedPatch(f"an event {_short(name)} of nothing on the page")

@@ -43,10 +43,10 @@ class Role:
         """Check whether a spec is within the limits."""
         if origin is not None and not self.keeps:
             raise BnnvizError(KEPT, "recording")
-        lanes = [spec] if isinstance(spec, Spec) else list(getattr(spec, "lanes", ()))
-        for lane in lanes:
-            self._check(lane)
-        numbers = sum(lane.chains * max(1, lane.known_dim) for lane in lanes)
+        entries = [spec] if isinstance(spec, Spec) else list(getattr(spec, "entries", ()))
+        for entry in entries:
+            self._check(entry)
+        numbers = sum(entry.chains * max(1, entry.known_dim) for entry in entries)
         _refuse(numbers, self.most_numbers, "chains times dimensions", "chains")
 
     def _check(self, spec: Spec) -> None:
@@ -104,8 +104,8 @@ def present() -> Role:
     if not is_class():
         return OWNER
     context = None if pn.state.curdoc is None else pn.state.curdoc.session_context
-    told = None if context is None else context.token_payload.get(_ROLE)
-    return OWNER if told == OWNER.name else STUDENT
+    reported = None if context is None else context.token_payload.get(_ROLE)
+    return OWNER if reported == OWNER.name else STUDENT
 
 
 class Pages:
@@ -116,9 +116,9 @@ class Pages:
 
     def opened(self, context: SessionContext) -> None:
         """Count a session that is about to be made."""
-        told = context.token_payload
-        if told.get(_ROLE) == STUDENT.name:
-            self._open[context.id] = _OpenPage(str(told.get(_PERSON)), context)
+        reported = context.token_payload
+        if reported.get(_ROLE) == STUDENT.name:
+            self._open[context.id] = _OpenPage(str(reported.get(_PERSON)), context)
 
     def closed(self, context: SessionContext) -> None:
         """Count a session no longer."""

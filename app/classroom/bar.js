@@ -7,7 +7,7 @@ const CLASS = document.documentElement.dataset.dashboard ? "../class" : "class"
 export function render({model}) {
   const place = make("p", {className: "place", role: "status"})
   const text = make("summary"), choices = make("div", {className: "choices", role: "group"})
-  const status = make("p", {className: "said", role: "status"}), reason = make("p", {className: "reason"})
+  const status = make("p", {className: "statement", role: "status"}), reason = make("p", {className: "reason"})
   const poll = make("details", {className: "poll", open: true, hidden: true}, text, choices, status, reason)
   const root = make("section", {}, place, poll)
   let seen = {place: null, question: null}, number = "", chosen = null, counted = null, failure = "", timer = null, queue = Promise.resolve()
@@ -54,20 +54,20 @@ export function render({model}) {
       poll.open = true
       choices.replaceChildren()
     }
-    const said = question.texts[language] ?? Object.values(question.texts)[0]
+    const statement = question.texts[language] ?? Object.values(question.texts)[0]
     const shown = question.phase === "shown", counts = question.counts ?? []
     const all = counts.reduce((sum, count) => sum + count, 0)
     poll.setAttribute("aria-label", words.heading)
     choices.setAttribute("aria-label", words.your_answer)
     choices.classList.toggle("counted", shown)
-    text.textContent = said.text
+    text.textContent = statement.text
     // Keep the buttons of an unchanged question: one of them may have the focus.
     if (choices.childElementCount === 0) {
-      choices.append(...said.choices.map((label, i) => make_button("", {className: "choice"}, () => answer(i))))
+      choices.append(...statement.choices.map((label, i) => make_button("", {className: "choice"}, () => answer(i))))
     }
     for (const [i, button] of [...choices.children].entries()) {
       const share = shown && all ? counts[i] / all : 0
-      button.replaceChildren(make("span", {textContent: said.choices[i]}))
+      button.replaceChildren(make("span", {textContent: statement.choices[i]}))
       if (shown) {
         const numbers = filled(words.count, {count: counts[i], share: Math.round(100 * share)})
         button.append(make("span", {className: "count", textContent: numbers}))
@@ -80,7 +80,7 @@ export function render({model}) {
     const taken = chosen !== null && chosen === counted
     const phase = question.phase === "open" && (failure || (taken && "counted")) || question.phase
     status.textContent = filled(words[phase], {answers: all})
-    reason.textContent = shown ? said.reason ?? "" : ""
+    reason.textContent = shown ? statement.reason ?? "" : ""
   }
 
   function show_place(words) {

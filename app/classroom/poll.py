@@ -100,8 +100,9 @@ class Poll:
             return None
         shown = self.phase == SHOWN
         texts = {
-            language: {"text": said.text, "choices": list(said.choices)} | ({"reason": said.reason} if shown else {})
-            for language, said in self.question.texts.items()
+            language: {"text": statement.text, "choices": list(statement.choices)}
+            | ({"reason": statement.reason} if shown else {})
+            for language, statement in self.question.texts.items()
         }
         seen: dict[str, Any] = {"number": self.number, "phase": self.phase, "texts": texts}
         if shown or by_teacher:

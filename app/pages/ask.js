@@ -51,10 +51,10 @@ function make_present(act) {
   const element = make("section", {className: "present", label: "The question"}, title, text, bars, numbers, phase, reason, row)
   const fill = ({question, people}) => {
     const now = question?.phase ?? "none", counts = question?.counts ?? []
-    const said = question === null ? {text: "", choices: []} : question.texts.en ?? Object.values(question.texts)[0]
+    const statement = question === null ? {text: "", choices: []} : question.texts.en ?? Object.values(question.texts)[0]
     const all = counts.reduce((sum, count) => sum + count, 0)
-    text.textContent = said.text
-    bars.replaceChildren(...said.choices.map((label, i) => {
+    text.textContent = statement.text
+    bars.replaceChildren(...statement.choices.map((label, i) => {
       const share = all ? counts[i] / all : 0
       const bar = make("span", {className: "bar"}), name = make("span", {className: "name", textContent: label})
       bar.style.setProperty("--share", share)
@@ -63,7 +63,7 @@ function make_present(act) {
     }))
     numbers.textContent = question === null ? `Students with an open page: ${people}.` : `Answers: ${all}. Students with an open page: ${people}.`
     phase.textContent = PHASES[now]
-    reason.textContent = said.reason ?? ""
+    reason.textContent = statement.reason ?? ""
     buttons.close.disabled = now !== "open"
     buttons.show.disabled = now === "none" || now === "shown"
     buttons.end.disabled = buttons.again.disabled = now === "none"

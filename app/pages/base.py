@@ -263,7 +263,7 @@ class RunPage(Page):
         self.controls.show(spec)
         self._readdress()
 
-    def wanted(self) -> set[str]:
+    def requested(self) -> set[str]:
         """Return the names of the parts that the views need."""
         return {part for shown in self._fed() for part in shown.needs}
 

@@ -71,15 +71,15 @@ class LabPage(RunPage):
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new run: every view forgets the last one."""
         self._arrange(set(scene["emits"]))
-        self._era = 0
+        self._generation = 0
         self.selection.reset()
         super().show_scene(scene)
 
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts that have come."""
-        era = frame.get("status", {}).get("era", self._era)
-        if era != self._era:
-            self._begin_era(era)
+        generation = frame.get("status", {}).get("generation", self._generation)
+        if generation != self._generation:
+            self._begin_generation(generation)
         super().show_frame(frame)
         self._slow_down(frame.get("status"))
         if PART in frame:
@@ -95,9 +95,9 @@ class LabPage(RunPage):
         """Show the spec with the changes in the run's log."""
         super().show_spec(without_start(spec))
 
-    def wanted(self) -> set[str]:
+    def requested(self) -> set[str]:
         """Return the names of the parts that the views need."""
-        return super().wanted() | ({PART} if self.selection.active else set())
+        return super().requested() | ({PART} if self.selection.active else set())
 
     # ---- construction -------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class LabPage(RunPage):
         self.controls.apply(settings)
 
     def _build(self, visit: address.Visit) -> None:
-        self._era = 0
+        self._generation = 0
         self._hurries = False  # through the warm-up, until the first picture
         self._led: Spec | None = None
         self._held = False  # a question has paused the run
@@ -160,7 +160,7 @@ class LabPage(RunPage):
         self.selection = SelectionLink(built, self.session.pick)
         view = built[DRAWN]
         self.points = PointEditor(view, self._draw, lambda: self.controls.hold(None), self.caption.notice)
-        view.pointer.listen(self.points.hear)
+        view.pointer.listen(self.points.receive)
         self.controls.target.root.append(self.points.presets)
         self.cards: dict[str, Any] = {part: self._card(view) for part, view in built.items()}
         self.cards["table"] = FiguresCard()
@@ -327,9 +327,9 @@ class LabPage(RunPage):
             if shown.needs <= self._emits and (shown not in self.cards.values() or not shown.needs & behind)
         ]
 
-    def _begin_era(self, era: int) -> None:
+    def _begin_generation(self, generation: int) -> None:
         """Clear the views of draws, which restart, and of the selection among them."""
-        self._era = era
+        self._generation = generation
         self.selection.forget()
         for part in self.cards.keys() & OF_DRAWS:
             self.cards[part].reset(self._scene)

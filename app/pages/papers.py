@@ -52,9 +52,9 @@ class PapersPage(TextPage):
         self._about = Text("", sizing_mode="stretch_width", margin=(14, 2, 4, 2), stylesheets=_SHEETS)
         self._lay_out(self._about, *(section.root for section in self._sections))
         self._dress()
-        wanted = [made[name] for name in opened if name in made]
-        for card in wanted:
-            card.turn(True, sought=card is wanted[0])
+        requested = [made[name] for name in opened if name in made]
+        for card in requested:
+            card.turn(True, sought=card is requested[0])
         self._summarize([f"There is no experiment {name[:40]!r}." for name in opened if name not in made])
         self._readdress()
 

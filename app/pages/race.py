@@ -13,7 +13,7 @@ from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.controls.race_sidebar import RaceSidebar
 from bnnviz_app.components.run import race_cards
-from bnnviz_app.components.run.race_cards import LaneCard, RaceTransport
+from bnnviz_app.components.run.race_cards import EntryCard, RaceTransport
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
 
 CURVES = "curves"
@@ -32,7 +32,7 @@ class RacePage(RunPage):
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
         again = self._scene.get("pictures") == scene["pictures"]
-        self._lay_out_lanes([lane["name"] for lane in scene["lanes"]], scene["pictures"], keep=again)
+        self._lay_out_entries([entry["name"] for entry in scene["entries"]], scene["pictures"], keep=again)
         super().show_scene(scene)
 
     def show_frame(self, frame: dict[str, Any]) -> None:
@@ -41,9 +41,9 @@ class RacePage(RunPage):
         if "status" in frame:
             status = frame["status"]
             for card in self.cards:
-                card.stand(status["lanes"][card.number], status["budget"], status["chains"])
+                card.stand(status["entries"][card.number], status["budget"], status["chains"])
 
-    def wanted(self) -> set[str]:
+    def requested(self) -> set[str]:
         """Return the names of the parts that the views need."""
         shown = [self.caption, self.leaderboard, self.transport, self.curves]
         shown += [card for card in self.cards if card.root.visible]
@@ -63,14 +63,14 @@ class RacePage(RunPage):
         self._classes = {figure.needs[0]: type(figure) for figure in pictures}
         (curves,) = listing.figures_for({"emits": [CURVES]})
         self.curves, self.leaderboard = Card(View(curves, dark=self.dark), legend=False), LeaderboardCard()
-        self.cards: list[LaneCard] = []
-        self._lay_out_lanes(visit.spec.names(), ["path"])
+        self.cards: list[EntryCard] = []
+        self._lay_out_entries(visit.spec.names(), ["path"])
 
-    def _lay_out_lanes(self, names: list[str], pictures: list[str], keep: bool = False) -> None:
+    def _lay_out_entries(self, names: list[str], pictures: list[str], keep: bool = False) -> None:
         """Create the cards of these samplers if they have changed, and divide the stage among them."""
-        wanted = [(number, name, part) for number, name in enumerate(names) for part in pictures]
-        if wanted != [(card.number, card.name, card.part) for card in self.cards]:
-            self.cards = [LaneCard(self._classes[part], *lane, self.dark) for *lane, part in wanted]
+        requested = [(number, name, part) for number, name in enumerate(names) for part in pictures]
+        if requested != [(card.number, card.name, card.part) for card in self.cards]:
+            self.cards = [EntryCard(self._classes[part], *entry, self.dark) for *entry, part in requested]
             for card in self.cards:
                 card.magnify(self.large)
             fixed = [self.caption, self.transport, self.curves, self.leaderboard, self.narrator, self.controls]
@@ -86,8 +86,8 @@ class RacePage(RunPage):
 
     def _share_out(self) -> None:
         """Share the stage among the cards."""
-        lanes = len({card.number for card in self.cards})
-        self.stage.styles = {"grid-template": race_cards.grid(lanes, self.large)}
+        entries = len({card.number for card in self.cards})
+        self.stage.styles = {"grid-template": race_cards.grid(entries, self.large)}
 
     def _picture(self) -> None:
         """Show this kind of picture for every sampler."""

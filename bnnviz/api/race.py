@@ -56,15 +56,15 @@ class BackgroundRace(WithFigures):
             return self._run.curves()
 
     @property
-    def said(self) -> str:
+    def statement(self) -> str:
         """Short text summary of the race."""
         caption = self.frame(["caption"])["caption"]
         return " ".join(part for part in (caption["text"], caption["warning"]) if part)
 
-    def lane_draws(self, lane: int) -> np.ndarray:
+    def entry_draws(self, entry: int) -> np.ndarray:
         """Return the draws (chains, draws, dim) of a sampler, given by its index in the spec."""
         with self._lock:
-            return self._run.lanes[lane].draws
+            return self._run.entries[entry].draws
 
     def figure(self, path: str | Path) -> Path:
         """Write curves, table and summary to an HTML page and return its path.
@@ -85,16 +85,16 @@ class BackgroundRace(WithFigures):
         if not optional.has("bokeh"):
             return None  # a notebook shows the text then
         table = self.frame(["table"])["table"]
-        return _leaderboard().table_html(table["rows"], table["scores"], self.spec.lanes[0].chains)
+        return _leaderboard().table_html(table["rows"], table["scores"], self.spec.entries[0].chains)
 
     def __repr__(self) -> str:
-        return f"<Race {', '.join(self.spec.names())}: {self.said}>"
+        return f"<Race {', '.join(self.spec.names())}: {self.statement}>"
 
 
 @torch.inference_mode(False)
 def race(
     target: Any,
-    lanes: Sequence[Any] = (),
+    entries: Sequence[Any] = (),
     *,
     budget: int = DEFAULT_BUDGET,
     chains: int = 8,
@@ -117,7 +117,7 @@ def race(
     target : str, RaceSpec, UserTable, Target or callable
         A registered name; a `RaceSpec`, which replaces all other arguments; a table from `bnnviz.data.read_table`; or a
         network or density, as in `bnnviz.start`.
-    lanes : sequence of str or (str, dict)
+    entries : sequence of str or (str, dict)
         Registered names of samplers, or pairs of a name and settings.
     budget : int
         Number of per-example gradients for each sampler, summed over its chains. It includes rejected proposals, tuning
@@ -160,7 +160,7 @@ def race(
         shared = {"target": title, "target_settings": dict(target_settings or {}), "chains": chains, "draws": None}
         shared |= {"seed": number(seed), "warmup": warmup, "device": plain(device), "dtype": plain(dtype)}
         shared["attachment"] = attachment
-        named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
+        named = [(entry, {}) if isinstance(entry, str) else entry for entry in entries]
         spec = RaceSpec(tuple(Spec(sampler=name, settings=dict(given), **shared) for name, given in named), budget)
     found = BackgroundRace(racing.Race(spec, target=own, measured=reference), callback)
     if not wait:

@@ -67,8 +67,8 @@ def _run(arguments: list[str] | None) -> int:
         return INTERRUPTED
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"bnnviz {__version__}")
         raise typer.Exit
 

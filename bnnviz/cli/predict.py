@@ -132,5 +132,5 @@ def _compared(scores: dict[str, Any]) -> str:
         return f"Of {scores['rows']:,} rows {100 * scores['accuracy']:.1f} % are right; nll {scores['nll']:.3f}."
     return (
         f"Compared with {scores['rows']:,} observations: RMSE {scores['rmse']:.4g};"
-        f" {100 * scores['wanted_coverage']:.0f} % intervals hold {100 * scores['coverage']:.1f} %."
+        f" {100 * scores['requested_coverage']:.0f} % intervals hold {100 * scores['coverage']:.1f} %."
     )

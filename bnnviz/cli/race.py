@@ -49,7 +49,7 @@ app, wells_app = typer.Typer(), typer.Typer()
     )
 )
 def race(
-    lanes: Annotated[
+    entries: Annotated[
         list[str],
         typer.Argument(
             metavar="SPEC...",
@@ -95,28 +95,28 @@ def race(
     Ctrl-C stops early and keeps the results so far. A sampler whose chains meet non-finite values is reported, stopped
     and not ranked; the others finish.
     """
-    request, own = _read_lanes(lanes)
+    request, own = _read_entries(entries)
     reading = options.TableOptions(target_column, task, decimal, missing, leave_out)
     file = options.enter_target(request, target, data, reading)
     options.enter_options(request, chains=chains, seed=seed, device=device, budget=budget)
     _apply_settings(request, own, settings or [])
-    spec = RaceSpec.from_json({**request, "lanes": own}, None if file is None else file.pack())
+    spec = RaceSpec.from_json({**request, "entries": own}, None if file is None else file.pack())
     figure = options.figure_place(figure, "figure")
     for note in file.notes if file is not None else ():
         say(note)
     raise typer.Exit(_race(spec, figure, as_json))
 
 
-def _read_lanes(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _read_entries(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the settings that the samplers share, and each sampler's own, from the files."""
     request: dict[str, Any] = {}
     own: list[dict[str, Any]] = []
     for word in words:
         if not (word == "-" or word.endswith(".json")):
-            own.append(_read_lane(word))
+            own.append(_read_entry(word))
             continue
         value = options.read_request(word)
-        own += value.pop("lanes", None) or [
+        own += value.pop("entries", None) or [
             {name: value.pop(name) for name in ("sampler", "settings", "warmup", "kernel") if name in value}
         ]
         shared = {name: value[name] for name in (*SHARED, "budget") if name in value}
@@ -126,7 +126,7 @@ def _read_lanes(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]
     return request, own
 
 
-def _read_lane(word: str) -> dict[str, Any]:
+def _read_entry(word: str) -> dict[str, Any]:
     """Parse a sampler written as NAME or NAME:key=value,key=value."""
     name, _, text = word.partition(":")
     owner = {"sampler": catalogue.find("samplers", name)}
@@ -143,8 +143,8 @@ def _apply_settings(request: dict[str, Any], own: list[dict[str, Any]], assignme
         if name in SHARED:
             request[name] = value
         elif name in ("warmup", "kernel"):
-            for lane in own:
-                lane[name] = value
+            for entry in own:
+                entry[name] = value
         else:
             raise BnnvizError(f"{name} is not a setting of a race: the budget determines its length.", name)
 

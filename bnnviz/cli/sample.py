@@ -149,8 +149,8 @@ def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_defa
     able = not others and options.is_table(request["target"])
     if sampler == options.AUTO and not able:
         raise BnnvizError("auto requires a table and no --start. Specify a sampler.", "sampler")
-    wanted = able and (sampler == options.AUTO or (sampler is None and by_default))
-    return wanted
+    requested = able and (sampler == options.AUTO or (sampler is None and by_default))
+    return requested
 
 
 def _enter_start(request: dict[str, Any], start: dict[str, str | None]) -> None:

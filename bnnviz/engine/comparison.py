@@ -22,7 +22,7 @@ class SamplerComparison:
 
     def __init__(self, spec: Any, **checks: bool) -> None:
         self.spec = spec.checked(**checks)
-        self.phase, self.era = "start", 0
+        self.phase, self.generation = "start", 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
 
     def step_proposal(self) -> None:

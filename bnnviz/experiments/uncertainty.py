@@ -49,9 +49,9 @@ class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
             return []
         if picture == "digit":
             return _hardest(parts)
-        lanes = [part["lane"] | {"name": name} for name, part in parts]
+        entries = [part["entry"] | {"name": name} for name, part in parts]
         view = picture.removesuffix("_bars")
-        return [(_TOGETHER[picture], view, parts[0][1]["scene"] | {"lanes": lanes})]
+        return [(_TOGETHER[picture], view, parts[0][1]["scene"] | {"entries": entries})]
 
 
 def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[Panel]:
@@ -61,7 +61,7 @@ def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[Panel]:
     found = []
     for row in np.argsort(-entropy)[:_HARDEST].tolist():
         observed = int(first["observed"][row])
-        lanes = [{"name": name} | {key: part[key][row] for key in ("mean", "low", "high")} for name, part in parts]
+        entries = [{"name": name} | {key: part[key][row] for key in ("mean", "low", "high")} for name, part in parts]
         heading = f"Test image {row}, a {first['classes'][observed]}"
-        found.append((heading, "digit", {"classes": first["classes"], "observed": observed, "lanes": lanes}))
+        found.append((heading, "digit", {"classes": first["classes"], "observed": observed, "entries": entries}))
     return found

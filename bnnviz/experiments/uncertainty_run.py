@@ -114,9 +114,9 @@ def _pictures(
     steps = {key: value for key, value in attacked.items() if key == "eps" or key.startswith(("accuracy", "entropy"))}
     return {
         **({} if arrays["ood"] is None else _entropies(run, found, ood, unit, top)),
-        "reliability": {"scene": {}, "lane": arrays["reliability"]},
-        "attack": {"scene": against, "lane": steps},
-        "attack_entropy": {"scene": against, "lane": steps},
+        "reliability": {"scene": {}, "entry": arrays["reliability"]},
+        "attack": {"scene": against, "entry": steps},
+        "attack_entropy": {"scene": against, "entry": steps},
         "digit": {"classes": classes, "entropy": arrays["test"]["entropy"], **arrays["intervals"]},
         **_shown(run),
     }
@@ -131,6 +131,6 @@ def _entropies(run: ViewedRun, found: dict[str, Any], ood: str, unit: str, top: 
     steps = {side: diagnostics.score_ecdf(each)._asdict() for side, each in both.items()}
     bars = {side: diagnostics.score_histogram(each, top, _BARS)._asdict() for side, each in both.items()}
     return {
-        "entropy": {"scene": {"kind": "ecdf", **scene}, "lane": steps | detection},
-        "entropy_bars": {"scene": {"kind": "histogram", **scene}, "lane": bars | detection},
+        "entropy": {"scene": {"kind": "ecdf", **scene}, "entry": steps | detection},
+        "entropy_bars": {"scene": {"kind": "histogram", **scene}, "entry": bars | detection},
     }

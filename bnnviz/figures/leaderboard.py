@@ -172,7 +172,7 @@ def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark:
     for row in rows:
         divergence = divergence_text(row, chains)
         settings = settings_text(row["settings"])
-        name = f"<i style='background:{colours[row['lane']]}'></i>{html.escape(row['name'])}"
+        name = f"<i style='background:{colours[row['entry']]}'></i>{html.escape(row['name'])}"
         name += f" <small>{html.escape(settings)}</small>" if settings and settings not in row["name"] else ""
         name += f" <span class='lost'>{divergence}</span>" if divergence else ""
         cells = "".join(f"<td>{cell(row, each)}</td>" for each in shown)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bnnviz.figures import MODULES
 from bnnviz.figures.base import Figure
-from bnnviz.figures.lanes import of_lane
+from bnnviz.figures.entries import of_entry
 
 
 def _figures() -> Iterable[type[Figure]]:
@@ -30,12 +30,12 @@ def of_runs() -> list[Figure]:
 def figures_for(scene: dict[str, Any]) -> list[Figure]:
     """Return the figures that a run or a race can feed: those whose parts it emits."""
     emitted = set(scene["emits"])
-    lanes = [
-        of_lane(type(figure), number, lane["name"])
+    entries = [
+        of_entry(type(figure), number, entry["name"])
         for figure in of_runs()
         if figure.needs[0] in scene.get("pictures", ())
-        for number, lane in enumerate(scene["lanes"])
+        for number, entry in enumerate(scene["entries"])
     ]
-    runs = [figure for figure in (*of_runs(), *lanes) if emitted.issuperset(figure.needs)]
+    runs = [figure for figure in (*of_runs(), *entries) if emitted.issuperset(figure.needs)]
     others = [figure for figure in BY_NAME.values() if figure.place == Figure.place and figure.name != "journey"]
     return [*runs, *(figure() for figure in others if emitted.issuperset(figure.needs))]

@@ -354,10 +354,10 @@ def diagonal(label: str) -> Line:
     return Line([0, 1], [0, 1], 1.2, (4, 4), colour="muted", label=label)
 
 
-def scores(lanes: Sequence[Mapping[str, Any]], score: str, label: str) -> str:
+def scores(entries: Sequence[Mapping[str, Any]], score: str, label: str) -> str:
     """Write a score of each series that has one, with their names if there are several."""
-    known = [each for each in lanes if each.get(score) is not None and np.isfinite(each[score])]
-    texts = (f"{each['name']} {each[score]:.3f}" if len(lanes) > 1 else f"{each[score]:.3f}" for each in known)
+    known = [each for each in entries if each.get(score) is not None and np.isfinite(each[score])]
+    texts = (f"{each['name']} {each[score]:.3f}" if len(entries) > 1 else f"{each[score]:.3f}" for each in known)
     return f"{label} {'; '.join(texts)}" if known else ""
 
 

@@ -214,7 +214,7 @@ def uncertainty_results(source: Any) -> list[tuple[str, dict[str, Any]]] | None:
     return named if fit and named else None
 
 
-def lanes(source: Any, key: str = "lanes") -> list[dict[str, Any]] | None:
+def entries(source: Any, key: str = "entries") -> list[dict[str, Any]] | None:
     """Return the series under a key of a part of a frame, or None for other sources."""
     if isinstance(source, Mapping) and isinstance(source.get(key), list):
         return as_arrays(list(source[key]))

@@ -150,7 +150,7 @@ def read(source: Any) -> list[SourceDraws]:
         found = [one(source)]
     if not found:
         raise BnnvizError(f"There is nothing to draw: give {_KINDS}.", "source")
-    return _told_apart(found)
+    return _distinguished(found)
 
 
 def one(source: Any, name: str | None = None) -> SourceDraws:
@@ -314,14 +314,14 @@ def _is_numbers(source: Any) -> bool:
     return bool(source) and all(isinstance(each, int | float | np.number) or _is_numbers(each) for each in source)
 
 
-def _told_apart(found: list[SourceDraws]) -> list[SourceDraws]:
+def _distinguished(found: list[SourceDraws]) -> list[SourceDraws]:
     """Return draws whose names differ, by a number where they did not."""
     seen: dict[str, int] = {}
-    told = []
+    reported = []
     for draws in found:
         seen[draws.name] = number = seen.get(draws.name, 0) + 1
-        told.append(draws if number == 1 else replace(draws, name=f"{draws.name} {number}"))
-    return told
+        reported.append(draws if number == 1 else replace(draws, name=f"{draws.name} {number}"))
+    return reported
 
 
 def shared(

@@ -56,10 +56,10 @@ def check(lessons: Mapping[str, Lesson], records: Mapping[str, Any] | None = Non
 def record(lessons: Mapping[str, Lesson], seeds: int, report: Callable[[str], None]) -> None:
     """Measure every claim with the given number of seeds, at most as many as it requests; recorded values stay."""
     everything = {name: (step, claim) for name, step, claim in claims(content.load())}
-    wanted = {name for name, _, _ in claims(lessons)}
+    requested = {name for name, _, _ in claims(lessons)}
     records = {name: {"key": key(*pair), "values": _values(read(), name, *pair)} for name, pair in everything.items()}
     for number in range(seeds):
-        for names in _runs({name: everything[name] for name in wanted}):
+        for names in _runs({name: everything[name] for name in requested}):
             step, claim = everything[names[0]]
             missing = [name for name in names if len(records[name]["values"]) <= number]
             if number >= claim.seeds or not missing:

@@ -27,7 +27,7 @@ async function open_lesson(lesson) {
   const {steps, films} = lesson, last = steps.length // the question comes after the steps
   const about = make("p", {className: "about"}), heading = make("h2", {id: "lesson-heading"}), text = make("div", {className: "text"})
   const ask = make("div", {className: "ask"}), why = make("details", {className: "why"}), asked = make("details", {className: "asked", open: true})
-  const terms = make("dl"), told = make("div", {className: "told"}, about, heading, text, ask, why, asked, terms)
+  const terms = make("dl"), reported = make("div", {className: "reported"}, about, heading, text, ask, why, asked, terms)
   const live = make("a", {className: "live"})
   const back = make("button", {type: "button", onclick: () => turn(number - 1)})
   const next = make("button", {type: "button", className: "on", onclick: () => number === last ? leave() : turn(number + 1)})
@@ -37,10 +37,10 @@ async function open_lesson(lesson) {
   const bar = make("div", {id: "lesson-bar"}, make("div", {className: "number"}, figure, named), knob, live)
   const all = make("a", {id: "all", href: "index.html"}), language = make("button", {type: "button", id: "language"})
   const predicted = new Set()
-  let number = -1, shown = "", place = 0, said = null, turning = Promise.resolve()
+  let number = -1, shown = "", place = 0, statement = null, turning = Promise.resolve()
 
   knob.setAttribute("role", "group")
-  by_id("lesson").append(told, way)
+  by_id("lesson").append(reported, way)
   by_id("lesson").hidden = false
   by_id("stage").prepend(bar)
   by_id("title").before(all)
@@ -86,41 +86,41 @@ async function open_lesson(lesson) {
   function leave() { if (lesson.linked) { location.href = `${lesson.after ?? "index"}.html#1&lang=${page.language}` } }
 
   const step = () => steps[Math.min(number, last - 1)]
-  const step_said = () => said.steps[Math.min(number, last - 1)]
+  const step_statement = () => statement.steps[Math.min(number, last - 1)]
 
   function speak(code) {
     page.language = code
-    said = lesson.texts[code]
-    Object.assign(page.told, {words: {...page.told.words, ...said.words}, heading: said.title})
+    statement = lesson.texts[code]
+    Object.assign(page.reported, {words: {...page.reported.words, ...statement.words}, heading: statement.title})
     document.documentElement.lang = code
     const labels = {play: "play", next: "step", back: "back", projector: "projector"}
-    for (const [id, name] of Object.entries(labels)) { by_id(id).textContent = said.words[name] }
-    document.querySelector(".speed span").textContent = said.words.speed
-    language.textContent = said.words.other
+    for (const [id, name] of Object.entries(labels)) { by_id(id).textContent = statement.words[name] }
+    document.querySelector(".speed span").textContent = statement.words.speed
+    language.textContent = statement.words.other
     shown = "" // its texts are in another language
   }
 
   // ---- content
 
   async function show() {
-    const {words} = said, question = number === last
-    by_id("title").textContent = said.title
-    about.textContent = said.aim
+    const {words} = statement, question = number === last
+    by_id("title").textContent = statement.title
+    about.textContent = statement.aim
     about.hidden = number > 0
-    heading.textContent = question ? words.question : `${number + 1}. ${step_said().title}`
-    text.innerHTML = question ? "" : step_said().html
-    why.hidden = question || !step_said().why
+    heading.textContent = question ? words.question : `${number + 1}. ${step_statement().title}`
+    text.innerHTML = question ? "" : step_statement().html
+    why.hidden = question || !step_statement().why
     why.open = false
-    why.innerHTML = `<summary>${words.why}</summary>${step_said().why}`
+    why.innerHTML = `<summary>${words.why}</summary>${step_statement().why}`
     asked.hidden = !question
-    if (question) { fill_question(asked, said.question) }
-    const waits = !question && step_said().ask && !predicted.has(number)
+    if (question) { fill_question(asked, statement.question) }
+    const waits = !question && step_statement().ask && !predicted.has(number)
     text.hidden = Boolean(waits)
     why.hidden ||= Boolean(waits)
     ask.replaceChildren()
     if (waits) { predict() }
     tell_terms()
-    told.scrollTop = 0
+    reported.scrollTop = 0
     back.textContent = words.back
     back.disabled = number === 0
     next.textContent = question ? words.all : words.next
@@ -128,7 +128,7 @@ async function open_lesson(lesson) {
     all.textContent = words.all
     live.textContent = words.live
     for (const [i, button] of buttons.entries()) {
-      button.title = i === last ? words.question : said.steps[i].title
+      button.title = i === last ? words.question : statement.steps[i].title
       if (i === number) { button.setAttribute("aria-current", "step") } else { button.removeAttribute("aria-current") }
     }
     by_id("stage").classList.toggle("covered", Boolean(waits))
@@ -160,11 +160,11 @@ async function open_lesson(lesson) {
     bar.querySelector(".number").hidden = !known
     if (!known) { return }
     figure.textContent = written(measured[place][quantity][page.film.frame])
-    named.textContent = said.films[film].label
+    named.textContent = statement.films[film].label
   }
 
   function fill_knob(film) {
-    const {label, names} = said.films[film]
+    const {label, names} = statement.films[film]
     knob.hidden = names.length < 2
     knob.setAttribute("aria-label", label)
     const options = names.map((name, i) => {
@@ -172,7 +172,7 @@ async function open_lesson(lesson) {
       option.setAttribute("aria-pressed", String(i === place))
       return option
     })
-    knob.replaceChildren(make("span", {textContent: said.films[film].knob}), ...options)
+    knob.replaceChildren(make("span", {textContent: statement.films[film].knob}), ...options)
   }
 
   // The knob keeps the focus of the keyboard.
@@ -195,16 +195,16 @@ async function open_lesson(lesson) {
   }
 
   function tell_terms() {
-    const found = [...new Set([...told.querySelectorAll(".term")].filter((term) => !term.closest("[hidden]")).map((term) => term.dataset.term))]
-    terms.replaceChildren(...found.flatMap((term) => [make("dt", {textContent: said.terms[term][0]}), make("dd", {textContent: said.terms[term][1]})]))
+    const found = [...new Set([...reported.querySelectorAll(".term")].filter((term) => !term.closest("[hidden]")).map((term) => term.dataset.term))]
+    terms.replaceChildren(...found.flatMap((term) => [make("dt", {textContent: statement.terms[term][0]}), make("dd", {textContent: statement.terms[term][1]})]))
   }
 
   // ---- questions
 
   function predict() {
-    const show_it = make("button", {type: "button", className: "show", textContent: said.words.show, onclick: reveal})
-    ask.replaceChildren(make("p", {className: "first", textContent: said.words.predict}))
-    fill_question(ask, step_said().ask)
+    const show_it = make("button", {type: "button", className: "show", textContent: statement.words.show, onclick: reveal})
+    ask.replaceChildren(make("p", {className: "first", textContent: statement.words.predict}))
+    fill_question(ask, step_statement().ask)
     ask.append(show_it)
   }
 
@@ -223,9 +223,9 @@ async function open_lesson(lesson) {
         const right = i === question.answer
         button.className = right ? "right" : "wrong"
         button.setAttribute("aria-pressed", "true")
-        verdict.textContent = right ? said.words.right : said.words.wrong
+        verdict.textContent = right ? statement.words.right : statement.words.wrong
         verdict.classList.toggle("good", right)
-        reason.innerHTML = feedback + (right ? "" : `<p>${said.words.again}</p>`)
+        reason.innerHTML = feedback + (right ? "" : `<p>${statement.words.again}</p>`)
         answer.scrollIntoView({block: "nearest"})
       }
       return button
@@ -233,8 +233,8 @@ async function open_lesson(lesson) {
     const asking = make("div", {innerHTML: question.html})
     const parts = [asking, make("div", {className: "choices"}, ...choices), answer]
     if (box !== asked) { box.append(...parts); return }
-    const reading = make("div", {className: "reading", innerHTML: `<h3>${said.words.reading}</h3>${said.reading}`})
-    box.replaceChildren(make("summary", {textContent: said.words.question}), ...parts, reading)
+    const reading = make("div", {className: "reading", innerHTML: `<h3>${statement.words.reading}</h3>${statement.reading}`})
+    box.replaceChildren(make("summary", {textContent: statement.words.question}), ...parts, reading)
   }
 
   return arrive()

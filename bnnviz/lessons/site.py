@@ -215,7 +215,7 @@ def _question(question: Question) -> dict[str, Any]:
     return {
         "html": text.render(question.text),
         "answer": question.answer,
-        "choices": [{"html": text.inline(choice), "feedback": text.render(said)} for choice, said in pairs],
+        "choices": [{"html": text.inline(choice), "feedback": text.render(statement)} for choice, statement in pairs],
     }
 
 

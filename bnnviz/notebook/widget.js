@@ -59,7 +59,7 @@ function render({model, el}) {
     }
     parts.heads(message.heads)
     parts.status(message)
-    if (performance.now() > lingers) { parts.said(message.said) }
+    if (performance.now() > lingers) { parts.statement(message.statement) }
     parts.root.dataset.frame = message.frame
     when_painted(() => {
       painted += 1
@@ -72,7 +72,7 @@ function render({model, el}) {
     if (message.sight !== sight) { return }
     if (message.doc !== undefined) { open(message) }
     else if (message.frame !== undefined) { show(message, buffers) }
-    else if (message.said !== undefined) { lingers = performance.now() + LINGER; parts.said(message.said) }
+    else if (message.statement !== undefined) { lingers = performance.now() + LINGER; parts.statement(message.statement) }
   }
 
   model.on("msg:custom", receive)
@@ -143,7 +143,7 @@ function build(el, page, send) {
     speed.append(make("option", {textContent: label, value}))
   }
   const line = make("div", {className: "line"})
-  const said = make("div", {className: "said", role: "status"})
+  const statement = make("div", {className: "statement", role: "status"})
   const grid = make("div", {className: "grid"})
   grid.style.height = `${page.height}px`
   play.onclick = () => send({do: play.textContent === "Pause" ? "pause" : "play"})
@@ -151,7 +151,7 @@ function build(el, page, send) {
   event.onclick = () => send({do: "step_event"})
   speed.onchange = () => send({do: "speed", value: Number(speed.value)})
   bar.append(play, proposal, event, speed, line)
-  root.append(bar, said, grid)
+  root.append(bar, statement, grid)
   root.setAttribute("role", "group")
   root.setAttribute("aria-label", page.title)
   el.append(root)
@@ -207,8 +207,8 @@ function build(el, page, send) {
       })
     },
 
-    said(sentence) {
-      if (said.textContent !== sentence) { said.textContent = sentence }
+    statement(sentence) {
+      if (statement.textContent !== sentence) { statement.textContent = sentence }
     },
   }
 }

@@ -49,7 +49,7 @@ class Sight:
         self.hungry = False
         possible = {figure.name: figure for figure in figures_for(scene)}
         self.views = [View(possible[name], scene, dark) for name in shown]
-        self._of_race = "lanes" in scene
+        self._of_race = "entries" in scene
         self._want = sorted({need for view in self.views for need in view.needs} | {"status", "acf"})
         self._moment: tuple | None = None
         self._settled = False
@@ -111,7 +111,7 @@ class Sight:
             "playing": status["playing"],
             "ended": status["ended"],
             "speed": status["speed"] or 0.0,
-            "said": status["message"],
+            "statement": status["message"],
         }
         return message, [buffer.to_bytes() for buffer in buffers]
 
@@ -168,7 +168,7 @@ class Live(anywidget.AnyWidget):
             elif name in self._sights:
                 self._obey(self._sights[name], content)
         except BnnvizError as error:
-            self.send({"sight": name, "said": error.sentence})
+            self.send({"sight": name, "statement": error.sentence})
 
     def _open(self, name: str, dark: bool) -> None:
         while len(self._sights) >= MOST_SIGHTS:
@@ -214,14 +214,14 @@ class Live(anywidget.AnyWidget):
                 # The run's thread may be the one that answers, and a figure must not end a run.
                 log.exception("a frame could not be shown")
                 self._sights.pop(name, None)
-                self.send({"sight": name, "said": f"The figures stopped: {type(error).__name__}: {error}"})
+                self.send({"sight": name, "statement": f"The figures stopped: {type(error).__name__}: {error}"})
 
 
 def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[str]:
     """Return the names of the figures to show, the larger ones first."""
     possible = [figure.name for figure in figures_for(scene)]
     if names is None:
-        order = _ORDER if "lanes" not in scene else _of_race(scene)
+        order = _ORDER if "entries" not in scene else _of_race(scene)
         return [name for name in order if name in possible]
     chosen = []
     for name in [names] if isinstance(names, str) else names:
@@ -237,7 +237,7 @@ def _of_race(scene: dict[str, Any]) -> list[str]:
     """Return the names of a race's views: one per sampler, and the curves."""
     kinds = {figure.needs[0]: figure.name for figure in of_runs()}
     picture = kinds[scene["pictures"][-1]]
-    return [*(f"{picture}.{number}" for number in range(len(scene["lanes"]))), "curves"]
+    return [*(f"{picture}.{number}" for number in range(len(scene["entries"]))), "curves"]
 
 
 def _colours(palette: Palette) -> dict[str, str]:
@@ -251,7 +251,7 @@ def _cells(status: dict[str, Any]) -> list[list[str]]:
         phase += ", stopped" if status["ended"] else ", paused"
     cells = [[html.escape(status["device"]), ""], [phase, ""], [count(status["step"]), "steps"]]
     if "budget" in status:
-        spent = max(lane["spent"] for lane in status["lanes"])
+        spent = max(entry["spent"] for entry in status["entries"])
         return [*cells, [f"{count(spent)} of {count(status['budget'])}", "gradients each"]]
     return [
         *cells,

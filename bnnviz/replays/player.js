@@ -57,14 +57,14 @@ function reader(sheet, bytes) {
   }
 }
 
-const told = async (id) => JSON.parse(new TextDecoder().decode(await unpacked(id)))
+const reported = async (id) => JSON.parse(new TextDecoder().decode(await unpacked(id)))
 
 // The state that films of one page share.
-const page = {dark: false, large: false, rate: 10, told: null, film: null, until: null} // until: the frame at which playing stops
+const page = {dark: false, large: false, rate: 10, reported: null, film: null, until: null} // until: the frame at which playing stops
 
 async function build(number) {
-  const film = await told(`content-${number}`), bytes = await unpacked(`numbers-${number}`)
-  const {words} = page.told, ended = new AbortController()
+  const film = await reported(`content-${number}`), bytes = await unpacked(`numbers-${number}`)
+  const {words} = page.reported, ended = new AbortController()
   const last = film.steps.length - 1
   const doc = Bokeh.require("document/document").Document.from_json(film.document)
   const cards = new Map(film.cards.map((card) => [card.part, {...card, ...elements(card)}]))
@@ -86,7 +86,7 @@ async function build(number) {
   // ---- construction
 
   by_id("stage").style.gridTemplate = film.grid
-  by_id("title").textContent = page.told.heading ?? film.title
+  by_id("title").textContent = page.reported.heading ?? film.title
   by_id("made").textContent = film.made
   by_id("table").hidden = !film.tabled
   by_id("scrubber").max = last
@@ -166,7 +166,7 @@ async function build(number) {
   // A label that does not fit is shortened, as in the live views.
   function fit_labels({root, axes: [across, up]}) {
     const [, known] = sizes_of(root), height = known || Infinity, has_room = doc.get_model_by_id(across).axis_label
-    const {low: least, letter: plain} = page.told, letter = plain * scale()
+    const {low: least, letter: plain} = page.reported, letter = plain * scale()
     const low = has_room ? least : least + 2.5 * letter
     const whole = labels.get(up) ?? "", fitting = [whole, whole.split(" (")[0]]
     const shown = [
@@ -184,7 +184,7 @@ async function build(number) {
   function fit_type() {
     for (const card of cards.values()) {
       for (const id of card.axes) {
-        const sizes = [page.told.letter, page.told.tick].map((size) => `${size * scale()}px`)
+        const sizes = [page.reported.letter, page.reported.tick].map((size) => `${size * scale()}px`)
         doc.get_model_by_id(id).setv({axis_label_text_font_size: sizes[0], major_label_text_font_size: sizes[1]})
       }
     }
@@ -194,10 +194,10 @@ async function build(number) {
   // Equal scales: the axis with spare room shows more than the film's range.
   function fit_ranges(card) {
     const sizes = sizes_of(card.root)
-    const wanted = card.ranges.map((id) => ranges.get(id))
-    const scale = Math.max(...wanted.map(({start, end}, i) => (end - start) / (sizes[i] || 1)))
+    const requested = card.ranges.map((id) => ranges.get(id))
+    const scale = Math.max(...requested.map(({start, end}, i) => (end - start) / (sizes[i] || 1)))
     card.ranges.forEach((id, i) => {
-      const {start, end} = wanted[i], width = sizes[0] && sizes[1] ? scale * sizes[i] : end - start
+      const {start, end} = requested[i], width = sizes[0] && sizes[1] ? scale * sizes[i] : end - start
       const range = doc.get_model_by_id(id), low = (start + end - width) / 2, high = (start + end + width) / 2
       if (range.start !== low || range.end !== high) { range.setv({start: low, end: high}) }
     })
@@ -239,9 +239,9 @@ async function build(number) {
   }
 
   function seek(to) {
-    const wanted = Math.min(Math.max(Math.round(to), 0), last)
-    if (wanted === frame) { return }
-    frame = wanted
+    const requested = Math.min(Math.max(Math.round(to), 0), last)
+    if (requested === frame) { return }
+    frame = requested
     show_figures()
     show_words()
     document.body.dataset.frame = frame
@@ -269,9 +269,9 @@ async function build(number) {
 
   // ---- playing
 
-  function set_playing(wanted) {
-    if (playing === wanted) { return }
-    playing = wanted
+  function set_playing(requested) {
+    if (playing === requested) { return }
+    playing = requested
     by_id("play").textContent = playing ? words.pause : words.play
     // A screen reader cannot announce ten texts a second.
     by_id("caption").setAttribute("aria-live", playing ? "off" : "polite")
@@ -331,20 +331,20 @@ async function build(number) {
 }
 
 // How much larger the type is than at a desk.
-const scale = () => page.large ? page.told.magnified : 1
+const scale = () => page.large ? page.reported.magnified : 1
 
-function set_large(wanted) {
-  page.large = wanted
-  document.documentElement.toggleAttribute("data-large", wanted)
-  by_id("projector").setAttribute("aria-pressed", String(wanted))
+function set_large(requested) {
+  page.large = requested
+  document.documentElement.toggleAttribute("data-large", requested)
+  by_id("projector").setAttribute("aria-pressed", String(requested))
   page.film?.fit_type()
 }
 
-function set_theme(wanted) {
-  page.dark = wanted
-  document.documentElement.dataset.theme = wanted ? "dark" : "light"
-  by_id("theme").textContent = wanted ? "☀" : "☾"
-  by_id("theme").setAttribute("aria-pressed", String(wanted))
+function set_theme(requested) {
+  page.dark = requested
+  document.documentElement.dataset.theme = requested ? "dark" : "light"
+  by_id("theme").textContent = requested ? "☀" : "☾"
+  by_id("theme").setAttribute("aria-pressed", String(requested))
   page.film?.repaint()
 }
 
@@ -378,7 +378,7 @@ function mark_scrubber(film, last) {
 
 function tell_settings(film) {
   const cells = (row) => make("tr", {}, ...row.map((text) => make("td", {textContent: text})))
-  const {words} = page.told, more = by_id("more")
+  const {words} = page.reported, more = by_id("more")
   by_id("settings").replaceChildren(...film.settings.map(cells))
   more.replaceChildren()
   if (film.changes.length) {
@@ -394,20 +394,20 @@ function tell_settings(film) {
 const asked = () => ({"#dark": true, "#light": false})[location.hash]
 
 async function open_page() {
-  page.told = await told("shared")
+  page.reported = await reported("shared")
   if (self !== top) { document.documentElement.dataset.framed = "true" }
-  set_theme(asked() ?? page.told.dark ?? matchMedia("(prefers-color-scheme: dark)").matches)
-  set_large(page.told.large)
+  set_theme(asked() ?? page.reported.dark ?? matchMedia("(prefers-color-scheme: dark)").matches)
+  set_large(page.reported.large)
   by_id("theme").onclick = () => set_theme(!page.dark)
   by_id("projector").onclick = () => set_large(!page.large)
   by_id("about").onclick = () => by_id("dialog").showModal()
   addEventListener("hashchange", () => { if (asked() !== undefined) { set_theme(asked()) } })
-  return page.told.lesson ? open_lesson(page.told.lesson) : show_film(0)
+  return page.reported.lesson ? open_lesson(page.reported.lesson) : show_film(0)
 }
 
 globalThis.bnnviz_player = open_page()
 bnnviz_player.catch((error) => {
-  const words = page.told?.words.failed ?? "The film cannot be shown"
+  const words = page.reported?.words.failed ?? "The film cannot be shown"
   by_id("caption").replaceChildren(make("p", {className: "warning", textContent: `${words}: ${error.message}`}))
   throw error
 })

@@ -142,8 +142,8 @@ def _texts(replay_frames: ReplayFrames) -> dict[str, Any]:
     moves = "events" if "events" in replay_frames.scene["emits"] else "moves"
     rows: list[Any] = []
     for number, frame in enumerate(replay_frames.frames):
-        told = frame.get("caption", {"text": "", "kind": "", "warning": ""})
-        caption.note(number, [told["text"], told.get("warning", "")])
+        reported = frame.get("caption", {"text": "", "kind": "", "warning": ""})
+        caption.note(number, [reported["text"], reported.get("warning", "")])
         status.note(number, _cells(frame["status"], moves))
         # Recorded frames have it only occasionally: the last text stays, as on the stage.
         rows = frame.get("table", {"rows": rows})["rows"]
@@ -184,7 +184,7 @@ def _marks(replay_frames: ReplayFrames) -> list[dict[str, Any]]:
         status, before = frame["status"], frames[max(number - 1, 0)]["status"]
         if not number or status["phase"] != before["phase"]:
             marks.append({"at": number, "phase": str(status["phase"])})
-        if status["era"] != before["era"]:
+        if status["generation"] != before["generation"]:
             marks.append({"at": number, "role": "magenta", "high": True})
         role = _ROLES.get(frame.get("caption", {}).get("kind"))
         if role and number and steps[number] - steps[number - 1] == 1:

@@ -106,7 +106,7 @@ class ReplayTimeline:
         self._models = {model.id: model for model in self._doc.models}
         self._serializer = Serializer(references=set(self._doc.models), deferred=False)
         self._changed: set[Key] = set()
-        self._doc.on_change(self._hear)
+        self._doc.on_change(self._receive)
         with self._doc.models.freeze():
             self._themed = self._find_themed()
         self.document = self._doc.to_json(deferred=False)
@@ -127,7 +127,7 @@ class ReplayTimeline:
             for number, frame in enumerate(replay_frames.frames):
                 self._take(number, frame)
 
-    def _hear(self, event: Any) -> None:
+    def _receive(self, event: Any) -> None:
         if isinstance(event, ColumnDataChangedEvent | ModelChangedEvent) and event.attr != _DESCRIPTION:
             self._changed.add((event.model.id, event.attr))
 
@@ -141,9 +141,11 @@ class ReplayTimeline:
         return themed | {(view.canvas.model.id, "tags") for view in self.views}
 
     def _take(self, number: int, frame: dict[str, Any]) -> None:
-        before = self.replay_frames.frames[number - 1]["status"]["era"] if number else frame["status"]["era"]
+        before = (
+            self.replay_frames.frames[number - 1]["status"]["generation"] if number else frame["status"]["generation"]
+        )
         for view in self.views:
-            if frame["status"]["era"] != before and view.figure.of_draws:
+            if frame["status"]["generation"] != before and view.figure.of_draws:
                 view.reset(self.replay_frames.scene)
             view.update(frame)
         changed, self._changed = self._changed, set()
@@ -153,8 +155,8 @@ class ReplayTimeline:
         for key in _ordered(changed - self._themed):
             self._keep(key, number, self._light)
         legends = {view.name: view.legend_html() for view in self.views}
-        told = any(light.values[-1:] != [legends[name]] for name, (light, _) in self.legends.items())
-        if not number or told or changed & self._themed:
+        reported = any(light.values[-1:] != [legends[name]] for name, (light, _) in self.legends.items())
+        if not number or reported or changed & self._themed:
             self._take_themed(number)
         for view in self.views:
             ranges = view.root.x_range, view.root.y_range

@@ -21,7 +21,7 @@ SHARED = ("target", "target_settings", "chains", "seed", "device", "dtype", "fil
 #: Fields of each sampler of a race.
 _OWN_RUN = ("warmup", "kernel")
 _OWN = ("sampler", "settings", *_OWN_RUN)
-_FIELDS = (*SHARED, "budget", "lanes")
+_FIELDS = (*SHARED, "budget", "entries")
 _SEPARATOR = ","
 #: Settings of samplers shared by all of them.
 START = ("start", "mode_steps")
@@ -47,7 +47,7 @@ class RaceSpec:
 
     Parameters
     ----------
-    lanes : tuple of Spec
+    entries : tuple of Spec
         Two to six specs that differ only in sampler, settings, warm-up and kernel. Their ``draws`` are None, because
         the budget determines the end of a run.
     budget : int
@@ -56,15 +56,15 @@ class RaceSpec:
     Examples
     --------
     >>> import bnnviz
-    >>> lanes = tuple(bnnviz.Spec(target="banana", sampler=name, draws=None) for name in ("bps", "hmc"))
-    >>> bnnviz.RaceSpec(lanes, budget=100_000).names()
+    >>> entries = tuple(bnnviz.Spec(target="banana", sampler=name, draws=None) for name in ("bps", "hmc"))
+    >>> bnnviz.RaceSpec(entries, budget=100_000).names()
     ['Bouncy Particle', 'HMC']
     """
 
     #: Class that executes it, ``module:name``.
     factory: ClassVar[str] = "bnnviz.engine.race.race:Race"
 
-    lanes: tuple[Spec, ...]
+    entries: tuple[Spec, ...]
     budget: int = DEFAULT_BUDGET
 
     @classmethod
@@ -75,17 +75,17 @@ class RaceSpec:
     @property
     def attachment(self) -> bytes | None:
         """The rows of the user's file, which are not part of the JSON."""
-        return self.lanes[0].attachment
+        return self.entries[0].attachment
 
     def to_json(self) -> dict[str, Any]:
         """Return the race as a JSON object: shared fields once, then each sampler's fields."""
-        lanes = [lane.to_json() for lane in self.lanes]
-        shared = {name: lanes[0][name] for name in SHARED}
+        entries = [entry.to_json() for entry in self.entries]
+        shared = {name: entries[0][name] for name in SHARED}
         return {
             "version": VERSION,
             **shared,
             "budget": self.budget,
-            "lanes": [{name: lane[name] for name in _OWN} for lane in lanes],
+            "entries": [{name: entry[name] for name in _OWN} for entry in entries],
         }
 
     @classmethod
@@ -104,12 +104,14 @@ class RaceSpec:
             If a name is unknown or a value is invalid. ``field`` is the name of the setting.
         """
         given = read_json(value, "A race", _FIELDS)
-        if not isinstance(given.get("lanes"), list):
-            raise BnnvizError("A race is a JSON object with the keys target and lanes, a list of samplers.", "lanes")
+        if not isinstance(given.get("entries"), list):
+            raise BnnvizError(
+                "A race is a JSON object with the keys target and entries, a list of samplers.", "entries"
+            )
         shared = {name: given[name] for name in SHARED if name in given}
-        own = [read_json(lane, "A sampler of a race", _OWN) for lane in given["lanes"]]
-        lanes = tuple(Spec(**shared, **lane, draws=None, attachment=attachment) for lane in own)
-        return cls(lanes, given.get("budget", DEFAULT_BUDGET)).checked()
+        own = [read_json(entry, "A sampler of a race", _OWN) for entry in given["entries"]]
+        entries = tuple(Spec(**shared, **entry, draws=None, attachment=attachment) for entry in own)
+        return cls(entries, given.get("budget", DEFAULT_BUDGET)).checked()
 
     def checked(self, own_target: bool = False) -> Self:
         """Return a validated copy with all defaults.
@@ -125,24 +127,24 @@ class RaceSpec:
             If the number of samplers, their differences or a value is invalid. ``field`` is the name of the setting,
             prefixed by the index of the sampler and a dot.
         """
-        if not FEWEST <= len(self.lanes) <= MOST:
-            raise BnnvizError(f"A race has {FEWEST} to {MOST} samplers, not {len(self.lanes)}.", "lanes")
+        if not FEWEST <= len(self.entries) <= MOST:
+            raise BnnvizError(f"A race has {FEWEST} to {MOST} samplers, not {len(self.entries)}.", "entries")
         budget = self.budget
         if isinstance(budget, bool) or not isinstance(budget, int) or not LEAST_BUDGET <= budget <= MOST_BUDGET:
             raise BnnvizError(
                 f"The budget is a whole number of gradients from {LEAST_BUDGET:,} to {MOST_BUDGET:,}, not {budget!r}.",
                 "budget",
             )
-        lanes = tuple(_checked(number, lane, own_target) for number, lane in enumerate(self.lanes))
-        for lane in lanes[1:]:
-            _refuse_difference(lanes[0], lane)
-        _refuse_starts(lanes)
-        return type(self)(lanes, budget)
+        entries = tuple(_checked(number, entry, own_target) for number, entry in enumerate(self.entries))
+        for entry in entries[1:]:
+            _refuse_difference(entries[0], entry)
+        _refuse_starts(entries)
+        return type(self)(entries, budget)
 
     def names(self) -> list[str]:
         """Return a label for each sampler: its title and the settings in which it differs from the others."""
-        titles = [catalogue.find("samplers", lane.sampler)["title"] for lane in self.lanes]
-        differences = [self._differences(number) for number in range(len(self.lanes))]
+        titles = [catalogue.find("samplers", entry.sampler)["title"] for entry in self.entries]
+        differences = [self._differences(number) for number in range(len(self.entries))]
         names = [
             f"{title} ({text})" if text and titles.count(title) > 1 else title
             for title, text in zip(titles, differences, strict=True)
@@ -153,35 +155,35 @@ class RaceSpec:
 
     def _differences(self, number: int) -> str:
         """Return the settings in which a sampler differs from others of its kind."""
-        lane = self.lanes[number]
-        rivals = [other for other in self.lanes if other.sampler == lane.sampler]
-        differing = [n for n, v in lane.settings.items() if any(other.settings.get(n) != v for other in rivals)]
-        return ", ".join(f"{name} {_short(lane.settings[name])}" for name in differing)
+        entry = self.entries[number]
+        rivals = [other for other in self.entries if other.sampler == entry.sampler]
+        differing = [n for n, v in entry.settings.items() if any(other.settings.get(n) != v for other in rivals)]
+        return ", ".join(f"{name} {_short(entry.settings[name])}" for name in differing)
 
     def differing(self, number: int) -> dict[str, Any]:
         """Return the settings of the sampler that differ from the defaults."""
-        lane = self.lanes[number]
-        return url.differing(catalogue.find("samplers", lane.sampler)["settings"], lane.settings)
+        entry = self.entries[number]
+        return url.differing(catalogue.find("samplers", entry.sampler)["settings"], entry.settings)
 
     def replace(self, **shared: Any) -> Self:
         """Return a copy with a different ``budget`` or different shared fields, without validation."""
         budget = shared.pop("budget", self.budget)
-        return type(self)(tuple(lane.replace(**shared) for lane in self.lanes), budget)
+        return type(self)(tuple(entry.replace(**shared) for entry in self.entries), budget)
 
     # --- links, scripts and commands
 
     def shareable(self) -> str:
         """Return the reason why the race cannot be shared as a link or script, or empty if it can."""
-        return self.lanes[0].shareable()
+        return self.entries[0].shareable()
 
     def to_query(self) -> dict[str, str]:
         """Return the URL parameters of a validated race: target, samplers, budget and changed values.
 
         Parameters of a sampler have its number as a prefix, starting from 1: ``2.step_size``.
         """
-        query = {"target": self.lanes[0].target, "lanes": _SEPARATOR.join(lane.sampler for lane in self.lanes)}
-        for number, lane in enumerate(self.lanes, 1):
-            for name, text in lane.to_query().items():
+        query = {"target": self.entries[0].target, "entries": _SEPARATOR.join(entry.sampler for entry in self.entries)}
+        for number, entry in enumerate(self.entries, 1):
+            for name, text in entry.to_query().items():
                 if name.startswith("s.") or name in _OWN_RUN:
                     query[f"{number}.{name.removeprefix('s.')}"] = text
                 elif number == 1 and name != "sampler":
@@ -191,36 +193,37 @@ class RaceSpec:
     def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
         """Create a race from URL parameters. See `bnnviz.specs.run.Spec.read_query`."""
         link, opening = url.Link(query), self.checked()
-        names = _read_lanes(link, opening)
+        names = _read_entries(link, opening)
         budget = {"title": "The race", "settings": self.described()}
         limits = {"budget": MOST_BUDGET_OF_LINK}
         values = link.take_values(budget, {"budget": opening.budget}, limits=limits)
-        lanes = _at_one_start(_read_each(link, opening, names), link)
+        entries = _at_one_start(_read_each(link, opening, names), link)
         # Shared parameters were read equally for each sampler, up to limits that depend on nothing else.
-        return type(self)(tuple(lanes), **values).checked(), link.sentences
+        return type(self)(tuple(entries), **values).checked(), link.sentences
 
     def as_python(self) -> str:
         """Return a Python script that reproduces the race."""
-        first = self.lanes[0]
-        lanes = [
-            (lane.sampler, own) if (own := self.differing(i)) else lane.sampler for i, lane in enumerate(self.lanes)
+        first = self.entries[0]
+        entries = [
+            (entry.sampler, own) if (own := self.differing(i)) else entry.sampler
+            for i, entry in enumerate(self.entries)
         ]
         run = {name: getattr(first, name) for name in ("chains", "seed", "warmup")}
         run |= {name: value for name, value in first.changed().items() if name in ("device", "dtype")}
         item = catalogue.find("targets", first.target)
         return url.python_call(
             "race = bnnviz.race",
-            [first.target, lanes],
+            [first.target, entries],
             {"budget": self.budget, **run, "target_settings": url.script_values(item, first.target_settings)},
-            ["print(race.said)", "for row in race.table:", '    print(row["rank"], row["name"], row["error"])'],
+            ["print(race.statement)", "for row in race.table:", '    print(row["rank"], row["name"], row["error"])'],
         )
 
     def as_command(self) -> str:
         """Return a shell command that reproduces the race."""
-        first, words = self.lanes[0], ["race"]
-        for number, lane in enumerate(self.lanes):
+        first, words = self.entries[0], ["race"]
+        for number, entry in enumerate(self.entries):
             own = ",".join(f"{name}={url.write_value(value)}" for name, value in self.differing(number).items())
-            words.append(f"{lane.sampler}:{own}" if own else lane.sampler)
+            words.append(f"{entry.sampler}:{own}" if own else entry.sampler)
         chosen = url.script_values(catalogue.find("targets", first.target), first.target_settings)
         assigned = {f"target.{name}": value for name, value in chosen.items()}
         changed = first.changed()
@@ -238,21 +241,21 @@ class ImageRaceSpec(RaceSpec):
     factory: ClassVar[str] = "bnnviz.engine.race.image_race:ImageRace"
 
 
-def _checked(number: int, lane: Spec, own_target: bool = False) -> Spec:
-    if lane.start is not None:
+def _checked(number: int, entry: Spec, own_target: bool = False) -> Spec:
+    if entry.start is not None:
         raise BnnvizError("All samplers of a race have the same start. Omit the start of individual samplers.", "start")
     try:
-        return lane.replace(draws=None).checked(own_target)
+        return entry.replace(draws=None).checked(own_target)
     except BnnvizError as error:
-        raise of_lane(error, number, lane) from None
+        raise of_entry(error, number, entry) from None
 
 
-def of_lane(error: BnnvizError, number: int, lane: Spec) -> BnnvizError:
+def of_entry(error: BnnvizError, number: int, entry: Spec) -> BnnvizError:
     """Return an error of one run as an error of the race, with its field."""
     own = error.field == "sampler" or any(
         setting["name"] == error.field
         for item in catalogue.load()["samplers"]
-        if item["name"] == lane.sampler
+        if item["name"] == entry.sampler
         for setting in item["settings"]
     )
     if not own:
@@ -260,26 +263,26 @@ def of_lane(error: BnnvizError, number: int, lane: Spec) -> BnnvizError:
     return BnnvizError(f"Sampler {number + 1}: {error.sentence}", f"{number}.{error.field}")
 
 
-def _refuse_difference(first: Spec, lane: Spec) -> None:
+def _refuse_difference(first: Spec, entry: Spec) -> None:
     for name in SHARED:
-        if getattr(first, name) != getattr(lane, name):
+        if getattr(first, name) != getattr(entry, name):
             word = _WORDS.get(name, name)
             raise BnnvizError(f"All samplers of a race share the {word}; give it once for all of them.", name)
 
 
-def _refuse_starts(lanes: tuple[Spec, ...]) -> None:
+def _refuse_starts(entries: tuple[Spec, ...]) -> None:
     """Raise if samplers would start differently."""
     for name in START:
-        values = list(dict.fromkeys(lane.settings[name] for lane in lanes if name in lane.settings))
+        values = list(dict.fromkeys(entry.settings[name] for entry in entries if name in entry.settings))
         if len(values) > 1:
             listed = ", ".join(map(str, values))
             raise BnnvizError(f"A race has one start: give all samplers the same {name}, not {listed}.", name)
 
 
-def _read_lanes(link: url.Link, opening: RaceSpec) -> list[str]:
+def _read_entries(link: url.Link, opening: RaceSpec) -> list[str]:
     """Return the samplers listed in a link, or those of the opening race if there are too few."""
-    text = link.take("lanes")
-    before = [lane.sampler for lane in opening.lanes]
+    text = link.take("entries")
+    before = [entry.sampler for entry in opening.entries]
     if text is None:
         return before
     known = [item["name"] for item in catalogue.load()["samplers"]]
@@ -312,31 +315,31 @@ def _read_each(link: url.Link, opening: RaceSpec, names: list[str]) -> list[Spec
             own[int(number) - 1] |= {rest if rest in _OWN_RUN else f"s.{rest}": text}
         else:
             link.note(f"The link has no sampler {number}; {name} was left out.")
-    lanes = []
+    entries = []
     for number, (name, texts) in enumerate(zip(names, own, strict=True)):
-        same = number < len(opening.lanes) and opening.lanes[number].sampler == name
-        begin = opening.lanes[number] if same else opening.lanes[0].replace(sampler=name, settings={})
+        same = number < len(opening.entries) and opening.entries[number].sampler == name
+        begin = opening.entries[number] if same else opening.entries[0].replace(sampler=name, settings={})
         # A link with a target starts from the defaults, one without from the opening race.
         chosen = {} if same and "target" not in shared and not texts else {"sampler": name}
-        lane, sentences = begin.read_query(shared | chosen | texts)
+        entry, sentences = begin.read_query(shared | chosen | texts)
         link.note(*sentences)
-        if lane.start is not None:
+        if entry.start is not None:
             link.note("A race finds its start itself; that of the link was left out.")
-        lanes.append(lane.replace(start=None))
-    return lanes
+        entries.append(entry.replace(start=None))
+    return entries
 
 
-def _at_one_start(lanes: list[Spec], link: url.Link) -> list[Spec]:
+def _at_one_start(entries: list[Spec], link: url.Link) -> list[Spec]:
     """Return the specs with one start, that of the first sampler."""
     for name in START:
-        values = [lane.settings[name] for lane in lanes if name in lane.settings]
+        values = [entry.settings[name] for entry in entries if name in entry.settings]
         if len(set(values)) > 1:
             link.note(f"A race has one start; {name} = {values[0]} was used for every sampler.")
-            lanes = [
-                lane.replace(settings=lane.settings | {name: values[0]}) if name in lane.settings else lane
-                for lane in lanes
+            entries = [
+                entry.replace(settings=entry.settings | {name: values[0]}) if name in entry.settings else entry
+                for entry in entries
             ]
-    return lanes
+    return entries
 
 
 def _short(value: Any) -> str:

@@ -101,12 +101,12 @@ def _samplers(listed: list[dict[str, Any]]) -> list[str]:
         for entry in sorted(listed, key=lambda entry: entry["name"]):
             home = homes[entry["name"]]
             if home.split(".")[2] == family:
-                parts += [f"### `{entry['name']}`: {entry['title']}", _plain(entry["doc"]), _told(home)]
+                parts += [f"### `{entry['name']}`: {entry['title']}", _plain(entry["doc"]), _reported(home)]
                 parts.append(_settings(entry["settings"]))
     return parts
 
 
-def _told(module: str) -> str:
+def _reported(module: str) -> str:
     """Return the docstring of a sampler's module: formulas and sources in Markdown."""
     return inspect.getdoc(sys.modules[module]).partition("\n\n")[2]
 
@@ -157,5 +157,5 @@ def _option(option: Any) -> tuple[str, str, str] | None:
     if option.param_type_name == "argument":
         words = [str(option.metavar or option.name).upper()]
     default = option.default
-    said = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
-    return ", ".join(f"`{word}`" for word in words), f"`{default}`" if said else "", _plain(option.help or "")
+    statement = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+    return ", ".join(f"`{word}`" for word in words), f"`{default}`" if statement else "", _plain(option.help or "")

@@ -141,7 +141,7 @@ def test_each_link_gives_its_role_and_a_teacher_who_opens_the_students_stays_one
     attend(scene, monkeypatch)
 
 
-def test_a_session_is_told_a_role_and_neither_cookies_nor_headers(
+def test_a_session_is_reported_a_role_and_neither_cookies_nor_headers(
     classroom: Classroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scene(server: Server) -> None:
@@ -149,9 +149,13 @@ def test_a_session_is_told_a_role_and_neither_cookies_nor_headers(
         assert (await Visitor(server.port).get("/app", headers)).code == 200
         (context,) = server._tornado._applications.values()
         (session,) = context.sessions
-        told = get_token_payload(session.token)
-        assert told["role"] == "owner" and told["cookies"] == {"bnnviz-theme": "dark"} and told["headers"] == {}
-        assert TEACHER not in str(told)
+        reported = get_token_payload(session.token)
+        assert (
+            reported["role"] == "owner"
+            and reported["cookies"] == {"bnnviz-theme": "dark"}
+            and reported["headers"] == {}
+        )
+        assert TEACHER not in str(reported)
 
     attend(scene, monkeypatch)
 
@@ -292,11 +296,11 @@ def test_a_run_that_is_too_much_is_refused_to_a_student_and_not_to_the_teacher(c
     assert caught.value.field == field
 
 
-def test_the_lanes_of_a_race_count_together() -> None:
-    lane = Spec(target="network", target_settings={"data": "toy_c", "hidden": "40-40"}, chains=8, draws=None)
-    STUDENT.check(lane.checked())
+def test_the_entries_of_a_race_count_together() -> None:
+    entry = Spec(target="network", target_settings={"data": "toy_c", "hidden": "40-40"}, chains=8, draws=None)
+    STUDENT.check(entry.checked())
     with pytest.raises(BnnvizError):
-        STUDENT.check(RaceSpec((lane, lane.replace(sampler="hmc"))).checked())
+        STUDENT.check(RaceSpec((entry, entry.replace(sampler="hmc"))).checked())
 
 
 def test_the_session_refuses_what_no_control_offers(page: Any) -> None:
@@ -334,7 +338,7 @@ def test_a_link_that_asks_for_too_much_opens_on_something() -> None:
     assert found.spec == opening.checked() and "recording" not in found.flags and len(found.sentences) == 2
 
 
-def test_a_students_file_is_small_whatever_the_browser_was_told(page: Any) -> None:
+def test_a_students_file_is_small_whatever_the_browser_was_reported(page: Any) -> None:
     refused: list[str] = []
     with set_curdoc(page(STUDENT)):
         file = File(refused.append, "too large", "empty", max_file_size=16_000_000)
@@ -347,7 +351,7 @@ def test_a_students_file_is_small_whatever_the_browser_was_told(page: Any) -> No
 # --- the teacher's place
 
 
-def test_the_class_is_told_where_the_teacher_is(page: Any, classroom: Classroom, monkeypatch: Any) -> None:
+def test_the_class_is_reported_where_the_teacher_is(page: Any, classroom: Classroom, monkeypatch: Any) -> None:
     async def scene(server: Server) -> None:
         teacher, anna = await Browser(server).enter(TEACHER), await Browser(server).enter(PUPIL)
         assert await teacher.post({"at": {"lesson": "thinning", "step": 3}}) == 204

@@ -71,7 +71,7 @@ def test_every_figure_says_in_words_what_it_shows(kind: str) -> None:
         assert view.description.startswith(view.title)
         frame = example_frame(scene, 30)
         view.update(frame)
-        said = view.root.html_attributes["aria-label"]
-        assert said == view.description
-        assert "nothing yet" not in said
-        assert any(letter.isdigit() for letter in said), said
+        statement = view.root.html_attributes["aria-label"]
+        assert statement == view.description
+        assert "nothing yet" not in statement
+        assert any(letter.isdigit() for letter in statement), statement

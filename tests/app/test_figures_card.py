@@ -45,14 +45,14 @@ def test_every_row_of_the_wells_is_defined() -> None:
     assert len(labels) > 4 and all(definition(label) for label in labels if label)
 
 
-def test_every_column_of_the_leaderboard_is_told_to_the_pointer_and_by_the_button() -> None:
-    told = [leaderboard.RANK, *(column.doc for column in leaderboard.COLUMNS)]
+def test_every_column_of_the_leaderboard_is_reported_to_the_pointer_and_by_the_button() -> None:
+    reported = [leaderboard.RANK, *(column.doc for column in leaderboard.COLUMNS)]
     card = LeaderboardCard()
-    card.reset({"lanes": [{"spec": {"chains": 4}}]})
+    card.reset({"entries": [{"spec": {"chains": 4}}]})
     card.update({"table": {"rows": [], "scores": ["nll", "rmse", "accuracy", "ece", "auroc"]}})
     shown = card._leaderboard.columns
-    assert {column[2] for column in shown} == {*told[1:]} and card._leaderboard.rank == told[0]
-    # How well lanes predict is seen on a phone too, which has room for the first columns.
+    assert {column[2] for column in shown} == {*reported[1:]} and card._leaderboard.rank == reported[0]
+    # How well entries predict is seen on a phone too, which has room for the first columns.
     assert [column[0] for column in shown[:5]] == ["nll", "rmse", "accuracy", "ece", "auroc"]
     assert [column[0] for column in shown[5:]] == [each.name for each in leaderboard.columns_for([])]
     for explaining in (True, False):

@@ -90,9 +90,9 @@ def test_nothing_is_answered_without_the_token() -> None:
 
 def test_the_token_of_the_address_becomes_a_cookie_and_the_rest_stays() -> None:
     async def scene(visitor: Visitor) -> None:
-        answer = await visitor.get(f"/app?page=race&token={TOKEN}&lanes=bps&lanes=hmc%3Astep_size%3D0.1", BROWSER)
+        answer = await visitor.get(f"/app?page=race&token={TOKEN}&entries=bps&entries=hmc%3Astep_size%3D0.1", BROWSER)
         assert answer.code == 302
-        assert answer.headers["Location"] == "./app?page=race&lanes=bps&lanes=hmc%3Astep_size%3D0.1"
+        assert answer.headers["Location"] == "./app?page=race&entries=bps&entries=hmc%3Astep_size%3D0.1"
         kept = answer.headers["Set-Cookie"]
         assert TOKEN not in kept
         assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= {part.strip() for part in kept.split(";")}
@@ -269,14 +269,14 @@ def test_on_all_addresses_it_answers_under_the_one_that_was_called() -> None:
 
 
 @pytest.mark.parametrize("host", ["", "a b", "https://lab.example.org", "lab.example.org/path", "*", "a:port"])
-def test_what_is_no_host_is_said(host: str) -> None:
+def test_what_is_no_host_is_stated(host: str) -> None:
     with pytest.raises(BnnvizError, match="example.org") as caught:
         Gate.at("127.0.0.1", 5006, None, hosts=[host])
     assert caught.value.field == "allow_host"
 
 
 @pytest.mark.parametrize("origin", ["course.example.org", "https://a.org/page", "*", "https://a.org; script-src *"])
-def test_what_is_no_origin_is_said(origin: str) -> None:
+def test_what_is_no_origin_is_stated(origin: str) -> None:
     with pytest.raises(BnnvizError, match="example.org") as caught:
         Gate.at("127.0.0.1", 5006, None, frames=[origin])
     assert caught.value.field == "embed_origin"
@@ -326,8 +326,8 @@ def test_every_answer_tells_the_browser_how_to_guard_the_page() -> None:
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert answer.headers["Referrer-Policy"] == "same-origin"
             assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-            said = answer.headers["Content-Security-Policy"]
-            assert "frame-ancestors 'self' https://course.example.org" in said
-            assert "default-src 'self';" in said and "object-src 'none'" in said
+            statement = answer.headers["Content-Security-Policy"]
+            assert "frame-ancestors 'self' https://course.example.org" in statement
+            assert "default-src 'self';" in statement and "object-src 'none'" in statement
 
     visit(scene, lambda port: Gate.at("127.0.0.1", port, None, frames=["https://course.example.org"]))

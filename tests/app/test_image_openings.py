@@ -20,7 +20,7 @@ def of_the_page(monkeypatch: pytest.MonkeyPatch, role: roles.Role) -> ImageRaceS
 
 def test_a_student_of_a_class_may_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
     roles.STUDENT.check(of_the_page(monkeypatch, roles.STUDENT))
-    assert of_the_page(monkeypatch, roles.OWNER).lanes[0].target_settings["network"] == "lenet5"
+    assert of_the_page(monkeypatch, roles.OWNER).entries[0].target_settings["network"] == "lenet5"
 
 
 def fewest_draws(spec: ImageRaceSpec, seconds: float) -> int:

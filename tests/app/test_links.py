@@ -49,7 +49,7 @@ def links() -> list[dict[str, str]]:
 @pytest.mark.parametrize("page", OPENINGS)
 def test_any_setting_of_any_link_opens_something(page: str) -> None:
     failures = []
-    # A race reads each link once for each lane.
+    # A race reads each link once for each entry.
     for link in links()[:: 1 if page == "lab" else 11]:
         try:
             OPENINGS[page].read_query(link)[0].checked()
@@ -62,7 +62,7 @@ def test_any_setting_of_any_link_opens_something(page: str) -> None:
 def test_a_link_to_a_file_of_somebodys_own_says_so_and_takes_other_data(page: str) -> None:
     visit = address.read({"target": [b"network"], "t.data": [b"own"]}, OPENINGS[page])
     assert any("open it on this page" in sentence for sentence in visit.sentences)
-    lanes = getattr(visit.spec, "lanes", (visit.spec,))
-    assert {lane.target for lane in lanes} == {"network"} and "own" not in {
-        lane.target_settings["data"] for lane in lanes
+    entries = getattr(visit.spec, "entries", (visit.spec,))
+    assert {entry.target for entry in entries} == {"network"} and "own" not in {
+        entry.target_settings["data"] for entry in entries
     }

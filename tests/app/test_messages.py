@@ -51,7 +51,7 @@ class Page:
     """Controls of each kind that pages have, as one session has them."""
 
     def __init__(self) -> None:
-        self.heard: list[Any] = []
+        self.received: list[Any] = []
         self.whole = pmui.IntSlider(label="whole", start=0, end=10, value=3)
         self.number = pmui.FloatSlider(label="number", start=0.0, end=1.0, value=0.5)
         self.choice = pmui.Select(label="choice", options={"one": 1, "two": 2}, value=1)
@@ -59,17 +59,17 @@ class Page:
         self.text = pmui.TextInput(label="text", value="words")
         self.box = pmui.Checkbox(label="box", value=False)
         self.off = pmui.IntSlider(label="off", start=0, end=10, value=3, disabled=True)
-        self.button = pmui.Button(label="button", on_click=lambda event: self.heard.append("button"))
-        self.dead = pmui.Button(label="dead", disabled=True, on_click=lambda event: self.heard.append("dead"))
+        self.button = pmui.Button(label="button", on_click=lambda event: self.received.append("button"))
+        self.dead = pmui.Button(label="dead", disabled=True, on_click=lambda event: self.received.append("dead"))
         self.wall = ImageWall(tiles=[{"index": 4}])
         self.image = ImageInput()
-        self.heartbeat = Heartbeat(self.heard.append)
+        self.heartbeat = Heartbeat(self.received.append)
         self.plot = figure(width=200, height=200, x_range=(0, 1), y_range=(0, 1))
         self.silent = ColumnDataSource({"x": [1.0]})
         self.plot.scatter("x", "x", source=self.silent)
         self.fitted = figure(width=200, height=200)  # to its data
         self.pointer = Pointer(self.plot)
-        self.pointer.listen(self.heard.append)
+        self.pointer.listen(self.received.append)
         self.controls = [self.whole, self.number, self.choice, self.group, self.text, self.box, self.off, self.button]
         self.controls += [self.dead, self.wall, self.image]
         self.root = pn.Column(*self.controls, self.heartbeat.root, pn.pane.Bokeh(self.plot), pn.pane.Bokeh(self.fitted))
@@ -83,7 +83,7 @@ class Page:
         """Return what of it a message might change."""
         own = [{name: str(value) for name, value in control.param.values().items()} for control in self.controls]
         models = [(m.id, {k: repr(v) for k, v in m.properties_with_values().items()}) for m in self.document.models]
-        return [own, sorted(models), list(self.heard), self.document.title, len(self.document.roots)]
+        return [own, sorted(models), list(self.received), self.document.title, len(self.document.roots)]
 
     def build(self, document: Document) -> None:
         self.document = document
@@ -104,7 +104,7 @@ class Browser:
             await self._line.write_message(frame if isinstance(frame, str) else json.dumps(frame))
         return await self.answer(f"m{self._number}")
 
-    async def answer(self, wanted: str) -> str:
+    async def answer(self, requested: str) -> str:
         while True:
             text = await asyncio.wait_for(self._line.read_message(), 20)
             if text is None:
@@ -112,7 +112,7 @@ class Browser:
             if not isinstance(text, str) or not text.startswith("{"):
                 continue
             header = json.loads(text)
-            if header.get("reqid") == wanted:
+            if header.get("reqid") == requested:
                 return header["msgtype"]
 
     async def hears(self, words: str) -> bool:
@@ -191,8 +191,8 @@ def press(control: Any) -> dict[str, Any]:
     """Return what a browser says when a button is pressed."""
     data = {"type": "map", "entries": [["type", "click"]]}
     values = [["model", {"id": model_of(control).id}], ["node", "click"], ["data", data]]
-    said = {"type": "event", "name": "dom_event", "values": {"type": "map", "entries": values}}
-    return {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": said}
+    statement = {"type": "event", "name": "dom_event", "values": {"type": "map", "entries": values}}
+    return {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": statement}
 
 
 def model_of(control: Any) -> Any:
@@ -206,7 +206,7 @@ def forged(page: Page, others: Page) -> Iterator[dict[str, Any]]:
     def changed(model: Any, attr: str, new: Any) -> dict[str, Any]:
         return {"kind": "ModelChanged", "model": {"id": model.id}, "attr": attr, "new": new}
 
-    def said(name: str, **values: Any) -> dict[str, Any]:
+    def statement(name: str, **values: Any) -> dict[str, Any]:
         data = {"type": "event", "name": name, "values": {"type": "map", "entries": list(map(list, values.items()))}}
         return {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": data}
 
@@ -260,14 +260,14 @@ def forged(page: Page, others: Page) -> Iterator[dict[str, Any]]:
     yield {"kind": "ModelChanged", "model": {"id": [slider.id]}, "attr": "value", "new": 4}
     yield {"kind": "ModelChanged", "model": {"id": slider.id}, "attr": ["value"], "new": 4}
     yield {"kind": "ModelChanged", "model": {"id": slider.id}, "attr": "value", "new": 4, "setter": 1}
-    yield said("connection_lost")
-    yield said("nothing", model={"id": model_of(page.button).id})
-    yield said("tap", model={"id": page.plot.id}, sx=1, sy=1, x=1, y=1)
-    yield said("dom_event", model={"id": model_of(page.dead).id}, node="click", data={})
-    yield said("dom_event", model={"id": model_of(others.button).id}, node="click", data={})
-    yield said("data_event", model={"id": "p9999"}, data={})
-    yield said("button_click", model=3)
-    yield said("data_event", bogus=1)
+    yield statement("connection_lost")
+    yield statement("nothing", model={"id": model_of(page.button).id})
+    yield statement("tap", model={"id": page.plot.id}, sx=1, sy=1, x=1, y=1)
+    yield statement("dom_event", model={"id": model_of(page.dead).id}, node="click", data={})
+    yield statement("dom_event", model={"id": model_of(others.button).id}, node="click", data={})
+    yield statement("data_event", model={"id": "p9999"}, data={})
+    yield statement("button_click", model=3)
+    yield statement("data_event", bogus=1)
     yield {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": "text"}
     yield {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": {"type": "event", "name": ["a"], "values": {}}}
 
@@ -316,13 +316,15 @@ def test_what_is_right_in_a_message_goes_on_beside_what_is_not(log: pytest.LogCa
             button = next(iter(page.button._models.values()))[0]
             sent["values"] = {"type": "map", "entries": [["model", {"id": button.id}], ["node", "click"], ["data", {}]]}
             events += [{"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": sent}]
-            said = {"said": [json.dumps({"do": "add", "x": 1, "y": 2, "n": 1}), "{", '{"do": "add", "x": "1"}']}
+            statement = {
+                "statement": [json.dumps({"do": "add", "x": 1, "y": 2, "n": 1}), "{", '{"do": "add", "x": "1"}']
+            }
             events += [
                 {
                     "kind": "ModelChanged",
                     "model": {"id": page.pointer._messages.id},
                     "attr": "data",
-                    "new": {"type": "map", "entries": [["said", said["said"]]]},
+                    "new": {"type": "map", "entries": [["statement", statement["statement"]]]},
                 },
                 {"kind": "ModelChanged", "model": {"id": page.plot.id}, "attr": "inner_width", "new": 180},
                 {"kind": "ModelChanged", "model": {"id": page.plot.x_range.id}, "attr": "start", "new": 0.2},
@@ -334,9 +336,9 @@ def test_what_is_right_in_a_message_goes_on_beside_what_is_not(log: pytest.LogCa
                 *(9, 2, "words", True, "b")
             ]
             assert page.number.value == 0.25
-            assert {"do": "add", "x": 1, "y": 2, "n": 1} in page.heard
-            assert "button" in page.heard
-            assert len(page.heard) == 2
+            assert {"do": "add", "x": 1, "y": 2, "n": 1} in page.received
+            assert "button" in page.received
+            assert len(page.received) == 2
             assert (page.plot.inner_width, page.plot.x_range.start, page.fitted.y_range.end) == (180, 0.2, 0.7)
 
     asyncio.run(scene())
@@ -438,7 +440,7 @@ def test_a_button_that_has_just_come_answers_its_first_press(log: pytest.LogCapt
             }
             assert await browser.send({"events": [event, moved]}) == "OK"
             await asyncio.sleep(0.3)
-            assert (page.heard, page.whole.value, page.button.label) == (["button"], 6, "button")
+            assert (page.received, page.whole.value, page.button.label) == (["button"], 6, "button")
 
     asyncio.run(scene())
 

@@ -44,15 +44,15 @@ def test_a_page_turns_and_grows_and_its_address_says_so(name: str, dark: bool) -
     assert PAGES[name].purpose.endswith(".") and html.escape(PAGES[name].purpose) in page.guide.words
     page.theme(not dark)
     assert ("theme=dark" in page.address.query) != dark
-    heard: list[bool] = []
-    page.on_large = lambda: heard.append(page.large)
+    received: list[bool] = []
+    page.on_large = lambda: received.append(page.large)
     page._project()
     assert "projector=1" in page.address.query
     page._project()
-    assert "projector" not in page.address.query and heard == [True, False]
+    assert "projector" not in page.address.query and received == [True, False]
     if isinstance(page, RunPage):
         assert page.settings is not None
-        assert {"caption", "status"} <= page.wanted()
+        assert {"caption", "status"} <= page.requested()
     page.close()
 
 
@@ -75,12 +75,12 @@ def test_how_a_page_looks_and_speaks_is_carried_to_the_next(
     assert page.carried == carried and all(f"{key}={text}" in page.address.query for key, text in carried.items())
     query = "&".join(f"{key}={text}" for key, text in {"page": "race", **carried}.items())
     assert f"?{query}" in [item.get("href") for item in document._menu(page).items]
-    told: list[dict[str, str]] = []
-    page.on_carried = lambda: told.append(page.carried)
+    reported: list[dict[str, str]] = []
+    page.on_carried = lambda: reported.append(page.carried)
     page.theme(not dark)
-    assert told[-1] == carried | {"theme": "default" if dark else "dark"}
+    assert reported[-1] == carried | {"theme": "default" if dark else "dark"}
     page._project()
-    assert ("projector" in told[-1]) == ("projector" not in carried)
+    assert ("projector" in reported[-1]) == ("projector" not in carried)
     page.close()
 
 

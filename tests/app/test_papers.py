@@ -152,6 +152,6 @@ def test_populations_wells_and_images_open_on_their_pages(small: Any) -> None:
     assert given.pop("page") == ["uncertainty"]
     spec, sentences = found.spec.read_query(given)
     assert sentences == [] and isinstance(spec, ImageRaceSpec)
-    assert [lane.sampler for lane in spec.lanes] == ["bps", "sgld"]
+    assert [entry.sampler for entry in spec.entries] == ["bps", "sgld"]
     assert deep_links.deep_link(cases[0].specs[0]) is None
     assert deep_links.together(small(cases=cases[:1])) is None

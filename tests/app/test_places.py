@@ -33,18 +33,18 @@ def test_each_line_of_the_grid_has_three_areas_and_each_place_its_own(used: dict
 
 
 def test_a_tab_brings_its_part_to_the_front_as_long_as_the_run_has_it() -> None:
-    heard: list[int] = []
-    place = Place("main", lambda: heard.append(1))
+    received: list[int] = []
+    place = Place("main", lambda: received.append(1))
     place.offer(["prediction", "path", "graph"], "band")
     tabs = place.root[0]
     assert place.front == "prediction" and list(tabs.options) == ["Prediction", "Weights", "Network"]
     tabs.value = "graph"
-    assert place.front == "graph" and heard == [1]
+    assert place.front == "graph" and received == [1]
     place.offer(["path"], "band")
     assert place.front == "path" and not tabs.visible
     place.offer(["prediction", "path", "graph"], "band")
     place.bring({"path", "trace"})
-    assert place.front == "path" and heard == [1]
+    assert place.front == "path" and received == [1]
 
 
 ROWS = [["R-hat", "1.4", "bad"], ["ESS of U", "30", ""]]
@@ -64,14 +64,14 @@ def test_the_chip_has_the_colour_of_the_worst_diagnostic(draws: int, warning: st
 
 
 def test_the_diagnostics_open_once_by_themselves() -> None:
-    heard: list[int] = []
-    chip = Chip(lambda: heard.append(1), lambda text: None)
+    received: list[int] = []
+    chip = Chip(lambda: received.append(1), lambda text: None)
     frame = {"caption": {"warning": ""}, "table": {"rows": []}}
     status = {"playing": False, "chains": 4, "ess": float("nan")}
     chip.update(frame | {"status": status | {"draws": 10}})
-    assert not chip.open and not heard
+    assert not chip.open and not received
     chip.update(frame | {"status": status | {"draws": 200}})
-    assert chip.open and heard == [1]
+    assert chip.open and received == [1]
     chip.root.clicks += 1
     chip.update(frame | {"status": status | {"draws": 300}})
-    assert not chip.open and heard == [1, 1]
+    assert not chip.open and received == [1, 1]

@@ -117,8 +117,8 @@ def test_a_page_behind_a_proxy_is_whole(strips: bool) -> None:
             form = await browser.get(login)
             assert form.code == 200
             (action,) = re.findall(r'action="([^"]+)"', form.body.decode())
-            (wanted,) = re.findall(r'name="next" value="([^"]+)"', form.body.decode())
-            sent = {"method": "POST", "body": f"word={TOKEN}&next={wanted}"}
+            (requested,) = re.findall(r'name="next" value="([^"]+)"', form.body.decode())
+            sent = {"method": "POST", "body": f"word={TOKEN}&next={requested}"}
             let_in = await browser.get(urljoin(login, action), {"Origin": f"https://{NAME}"}, **sent)
             assert let_in.code == 302
             assert urljoin(login, let_in.headers["Location"]) == f"{BASE}/app?page=race"

@@ -83,29 +83,29 @@ def captions(spec: Spec, count: int) -> list[str]:
     """Return what the strip says after each of the first evaluations."""
     run = ViewedRun(spec)
     run.prepare()
-    said = []
+    statement = []
     for _ in range(count):
         run.step_proposal()
-        said.append(run.frame(["caption"])["caption"]["text"])
-    return said
+        statement.append(run.frame(["caption"])["caption"]["text"])
+    return statement
 
 
 def test_the_event_scene_shows_what_it_says() -> None:
     scene = scenes.load()["event"]
-    said = captions(scene.steps[0].spec, 6)
-    assert "starts" in said[0]
-    assert "look-ahead" in said[1]
-    assert "rejected: its uniform draw 0.68 exceeds rate / envelope = 0.50" in said[2]
-    assert "a bounce. The 2nd proposal was accepted" in said[3]
-    assert "a refreshment" in said[5]
+    statement = captions(scene.steps[0].spec, 6)
+    assert "starts" in statement[0]
+    assert "look-ahead" in statement[1]
+    assert "rejected: its uniform draw 0.68 exceeds rate / envelope = 0.50" in statement[2]
+    assert "a bounce. The 2nd proposal was accepted" in statement[3]
+    assert "a refreshment" in statement[5]
     assert [sum(n for kind, n in step.actions if kind == "proposal") for step in scene.steps[:5]] == [1, 1, 1, 1, 2]
 
 
 def test_the_violation_scene_shows_what_it_says() -> None:
-    said = captions(scenes.load()["violation"].steps[0].spec, 4)
-    assert "1st proposal was rejected" in said[2]
-    assert "accepted: rate 3.23 of envelope 2.29" in said[3]
-    assert "violated the envelope" in said[3]
+    statement = captions(scenes.load()["violation"].steps[0].spec, 4)
+    assert "1st proposal was rejected" in statement[2]
+    assert "accepted: rate 3.23 of envelope 2.29" in statement[3]
+    assert "violated the envelope" in statement[3]
 
 
 def test_without_refreshment_the_distance_is_kept() -> None:

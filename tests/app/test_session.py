@@ -69,58 +69,58 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setattr(kept_runs, "runs", lambda: kept)
 
     def begin(backend: Refusing) -> tuple[Session, list[str]]:
-        said: list[str] = []
+        statement: list[str] = []
         screen = SimpleNamespace(
-            show_error=lambda error: said.append(error.sentence),
-            show_playing=lambda: said.append("playing"),
-            show_notice=lambda sentence, failed: said.append(sentence),
+            show_error=lambda error: statement.append(error.sentence),
+            show_playing=lambda: statement.append("playing"),
+            show_notice=lambda sentence, failed: statement.append(sentence),
             show_devices=lambda names: None,
-            show_scene=lambda scene: said.append("scene"),
+            show_scene=lambda scene: statement.append("scene"),
             show_waiting=lambda waiting: None,
             show_spec=lambda spec: None,
-            wanted=set,
+            requested=set,
         )
         ready: Future = Future()
         ready.set_result(backend)
         heartbeat = SimpleNamespace(hidden=False, still=False)
-        return Session(Spec(target="gaussian", sampler="bps"), ready, screen, heartbeat, Document()), said
+        return Session(Spec(target="gaussian", sampler="bps"), ready, screen, heartbeat, Document()), statement
 
     return begin
 
 
 def test_play_tries_a_run_again_that_could_not_be_started_and_is_no_pause_afterwards(begun: Any) -> None:
     async def visit(backend: Refusing) -> list[str]:
-        session, said = begun(backend)
+        session, statement = begun(backend)
         for _ in range(2):
             session.play()
             with pytest.raises(BnnvizError) as refused:
                 await session._start()
             await session._complain(refused.value)
             assert not session.playing and not session._starting
-        return said
+        return statement
 
     backend = Refusing()
     assert asyncio.run(visit(backend)) == ["playing", "No such data."] * 2
     assert backend.tried == [True, True]
 
 
-def test_why_a_run_failed_is_said_again_when_it_fails_again(begun: Any) -> None:
+def test_why_a_run_failed_is_stated_again_when_it_fails_again(begun: Any) -> None:
     async def visit(backend: Refusing) -> list[str]:
-        session, said = begun(backend)
+        session, statement = begun(backend)
         for _ in range(2):
             session.play()
             await session._start()
             await session._tick(session._handle)
             await session._complain(BnnvizError("It has no units.", "sampler"))  # lingers
-            said.pop()
-        return [each for each in said if each != "playing"]
+            statement.pop()
+        return [each for each in statement if each != "playing"]
 
     assert asyncio.run(visit(Refusing(later=True))) == ["scene", "It has no units.", "scene", "", "It has no units."]
 
 
 def test_play_is_not_taken_back_by_the_run_before_another_one(begun: Any) -> None:
     async def visit() -> tuple[bool, list[str]]:
-        session, said = begun(Refusing(later=True))
+        session, statement = begun(Refusing(later=True))
 
         async def frame(want: list[str]) -> None:
             # Somebody chooses another run and plays while the page waits for a frame of this one, which rests.
@@ -130,7 +130,7 @@ def test_play_is_not_taken_back_by_the_run_before_another_one(begun: Any) -> Non
         session._starting = False
         session._handle = SimpleNamespace(frame=frame, state="running", playing=False, notice=None, spec=session.spec)
         await session._tick(session._handle)
-        return session.playing, said
+        return session.playing, statement
 
-    playing, said = asyncio.run(visit())
-    assert playing and "playing" not in said
+    playing, statement = asyncio.run(visit())
+    assert playing and "playing" not in statement

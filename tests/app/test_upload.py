@@ -51,14 +51,14 @@ def test_what_a_browser_would_not_send_is_not_taken_either() -> None:
     """A message need not come from our page: pieces without end, a number that would become zeros."""
     from bnnviz_app.components.controls.upload import File
 
-    said: list[str] = []
+    statement: list[str] = []
     sent: list[dict] = []
 
     def piece(data: object, number: int = 1, of: int = 1) -> dict:
         named = {"status": "upload_event", "name": "a.csv", "mime_type": "text/csv"}
         return named | {"chunk": number, "total_chunks": of, "data": data}
 
-    file = File(said.append, "too large", "empty", max_file_size=1000)
+    file = File(statement.append, "too large", "empty", max_file_size=1000)
     file._send_msg = sent.append
     for messages, sentence in (
         ([piece(bytes(400), i, 4) for i in range(1, 5)], "too large"),
@@ -71,9 +71,9 @@ def test_what_a_browser_would_not_send_is_not_taken_either() -> None:
         held = sum(len(part) for each in file._file_buffer.values() for part in each["chunks"].values())
         assert held <= 1000 and not file._buffer
         file._handle_msg({"status": "finished"})
-        assert (said.pop(), sent.pop()["status"], file.value) == (sentence, "error", None)
+        assert (statement.pop(), sent.pop()["status"], file.value) == (sentence, "error", None)
     file._handle_msg({"status": "initializing"})
     for i in (1, 2):
         file._handle_msg(piece(ROWS[:450] if i == 1 else ROWS[450:], i, 2))
     file._handle_msg({"status": "finished"})
-    assert file.value == ROWS and said == []
+    assert file.value == ROWS and statement == []

@@ -93,11 +93,11 @@ def test_a_drop_shows_columns_and_lets_it_play(dialog: tuple[YourData, list]) ->
     assert begun[0][0].file["target"] == "price" and not made._dialog.is_open
 
 
-def test_roles_are_chosen_and_what_is_wrong_is_said(dialog: tuple[YourData, list]) -> None:
+def test_roles_are_chosen_and_what_is_wrong_is_stated(dialog: tuple[YourData, list]) -> None:
     made, _ = dialog
 
     def choose(column: str, role: str) -> dict[str, str]:
-        made._columns._hear(SimpleNamespace(data={"column": column, "role": role}))
+        made._columns._receive(SimpleNamespace(data={"column": column, "role": role}))
         return {row["name"]: row["role"] for row in made._columns.root.rows}
 
     assert not made._play.disabled
@@ -118,14 +118,14 @@ def test_roles_are_chosen_and_what_is_wrong_is_said(dialog: tuple[YourData, list
     choose("day", "target")
     assert made._play.disabled and not made._answers
     # What a browser makes up changes nothing.
-    for told in (
+    for reported in (
         {"column": "none", "role": "left"},
         {"column": "size", "role": "king"},
         {"column": ["size"], "role": "left"},
         3,
     ):
         before = made._choices()
-        made._columns._hear(SimpleNamespace(data=told))
+        made._columns._receive(SimpleNamespace(data=reported))
         assert made._choices() == before
 
 

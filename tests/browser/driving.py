@@ -165,9 +165,9 @@ class Lab:
             self.settings()
         return found.first
 
-    def said(self) -> str:
+    def statement(self) -> str:
         """Return what the strip above the views says."""
-        return self.page.locator(".said").inner_text()
+        return self.page.locator(".statement").inner_text()
 
 
 def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:

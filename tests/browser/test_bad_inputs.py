@@ -29,7 +29,11 @@ def refuse(lab: Lab, bad: Bad) -> None:
     beside = lab.page.locator(".error[role=alert]:visible")
     field.fill(bad.typed)
     lab.page.keyboard.press("Enter")
-    until(lambda: bad.said in " ".join(beside.all_inner_texts()), 20, f"{bad}: {beside.all_inner_texts()} {lab.said()}")
+    until(
+        lambda: bad.statement in " ".join(beside.all_inner_texts()),
+        20,
+        f"{bad}: {beside.all_inner_texts()} {lab.statement()}",
+    )
     assert beside.count() == 1
     # It stands directly under its field.
     low, high = field.bounding_box(), beside.bounding_box()

@@ -100,7 +100,7 @@ def opened(browser: Any, html: Path) -> Iterator[Callable[..., Any]]:
         contexts.append(context)
         shown = context.new_page()
         shown.set_default_timeout(120_000)  # machines are shared
-        shown.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        shown.on("console", lambda statement: problems.append(statement.text) if statement.type == "error" else None)
         shown.on("pageerror", lambda error: problems.append(str(error)))
         shown.on("request", lambda asked: None if _is_here(asked.url) else problems.append(f"asked for {asked.url}"))
         shown.goto((html / f"{name}.html").as_uri())

@@ -22,7 +22,7 @@ def shown_step(lab: Lab) -> str:
     return lab.page.locator(".scene .place").inner_text()
 
 
-def said_by_scene(lab: Lab) -> str:
+def statement_by_scene(lab: Lab) -> str:
     return lab.page.locator(".scene .text").inner_text()
 
 
@@ -35,11 +35,11 @@ def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any,
     steps = SCENES[name]["steps"]
     for number, step in enumerate(steps, start=1):
         until(lambda number=number: shown_step(lab) == f"{number} of {len(steps)}", 20, f"step {number} did not come")
-        assert step["text"] in said_by_scene(lab)
+        assert step["text"] in statement_by_scene(lab)
         if "ask" in step:
             assert lab.page.locator(".scene .choice").count() == len(step["ask"]["choices"])
             lab.press(step["ask"]["choices"][0] if number % 2 else "Reveal")
-            until(lambda step=step: step["ask"]["reveal"] in said_by_scene(lab), 10, "nothing was revealed")
+            until(lambda step=step: step["ask"]["reveal"] in statement_by_scene(lab), 10, "nothing was revealed")
         # A run is there, and drawn, before the next step.
         until(lambda: lab.number("step") > 0 and any(lab.figures().values()), 60, f"step {number} drew nothing")
         assert lab.page.evaluate(OVERFLOW) == [0, 0]
@@ -57,10 +57,10 @@ def test_a_link_opens_a_scene_at_its_step_with_the_same_picture(open_page: Calla
     for _ in range(3):
         lab.page.keyboard.press("n")
         lab.page.wait_for_timeout(700)
-    until(lambda: "2nd proposal was accepted" in lab.said(), 10, "no bounce")
+    until(lambda: "2nd proposal was accepted" in lab.statement(), 10, "no bounce")
     until(lambda: address(lab)["step"] == "4", 5, lab.page.url)
     other = opened(open_page, dashboard, "?scene=event&step=4", **SMALL)
-    until(lambda: "2nd proposal was accepted" in other.said(), 10, "no bounce")
+    until(lambda: "2nd proposal was accepted" in other.statement(), 10, "no bounce")
     assert other.number("step") == lab.number("step") == 4
     assert set(address(other)) == {"page", "scene", "step"}
     lab.page.keyboard.press("p")
@@ -91,7 +91,7 @@ def test_a_scene_that_is_not_there_gets_a_sentence(
     open_page: Callable[..., Any], dashboard: Any, query: str, sentence: str
 ) -> None:
     lab = opened(open_page, dashboard, query)
-    until(lambda: sentence in lab.said(), 15, "nothing was said")
+    until(lambda: sentence in lab.statement(), 15, "nothing was said")
 
 
 # --- projector
@@ -107,7 +107,7 @@ def test_projector_is_large_and_needs_no_scrolling(
     until(lambda: any(lab.figures().values()), 60, "the first run drew nothing")
     assert lab.page.evaluate(OVERFLOW) == [0, 0]
     assert not lab.page.get_by_text("RUN", exact=True).count()
-    font = lab.page.locator(".said").evaluate("(el) => parseFloat(getComputedStyle(el).fontSize)")
+    font = lab.page.locator(".statement").evaluate("(el) => parseFloat(getComputedStyle(el).fontSize)")
     assert font >= 16
     bar = lab.button("Play").bounding_box()
     assert bar["y"] + bar["height"] <= size[1]

@@ -82,7 +82,7 @@ def test_a_run_that_ended_without_viewers_resumes_from_its_checkpoint(
     time.sleep(60)
     lab.page.locator(CHIP).click(timeout=30_000)
     lab.ready()
-    until(lambda: "checkpoint at step" in lab.said() or lab.number("step") > 10, 60, "it was not resumed")
+    until(lambda: "checkpoint at step" in lab.statement() or lab.number("step") > 10, 60, "it was not resumed")
     step = lab.number("step")
     lab.press("Play")
     reaches(lab, step + 1)

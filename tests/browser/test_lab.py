@@ -113,12 +113,12 @@ def test_plays_every_view_and_pauses_them(lab: Lab) -> None:
 
 def test_one_step_is_exactly_one_proposal(lab: Lab) -> None:
     for count in range(1, 4):
-        step, said = lab.number("step"), lab.said()
+        step, statement = lab.number("step"), lab.statement()
         lab.press("Next proposal")
         until(lambda step=step: lab.number("step") > step, 5, "the step did not come")
         lab.page.wait_for_timeout(400)
         assert lab.number("step") == step + 1, f"step {count}"
-        assert lab.said() != said
+        assert lab.statement() != statement
 
 
 def test_step_event_ends_with_an_event(lab: Lab) -> None:
@@ -126,7 +126,7 @@ def test_step_event_ends_with_an_event(lab: Lab) -> None:
         step = lab.number("step")
         lab.press("Next event")
         until(lambda step=step: lab.number("step") > step, 10, "the event did not come")
-        until(lambda: re.match(r"Event \d+", lab.said()), 5, f"no event: {lab.said()}")
+        until(lambda: re.match(r"Event \d+", lab.statement()), 5, f"no event: {lab.statement()}")
 
 
 def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
@@ -145,7 +145,7 @@ def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
     lab.page.wait_for_timeout(800)
     assert lab.number("step") == step
     assert lab.button("Play").is_visible()
-    lab.page.locator(".said").click()
+    lab.page.locator(".statement").click()
     lab.page.keyboard.press("?")
     until(
         lambda: lab.page.get_by_role("heading", name="Keys", exact=True).first.is_visible(),
@@ -212,13 +212,13 @@ def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Cal
     lab.press("Play")
     remedy = lab.page.get_by_role("button", name="Use the grid bound", exact=True)
     until(remedy.is_visible, 40, "no remedy was offered")
-    assert lab.page.locator(".said .warning").inner_text()
+    assert lab.page.locator(".statement .warning").inner_text()
     screenshot(lab.page, "lab-biased")
     remedy.click()
     until(lambda: lab.select("Bound").inner_text() == "grid", 10, "the remedy did nothing")
 
 
-def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
+def test_what_cannot_be_is_stated_beside_its_control(lab: Lab) -> None:
     alert = lab.page.locator(".error[role=alert]:visible")
     lab.field("Seed").fill("many")
     lab.page.keyboard.press("Enter")
@@ -228,7 +228,7 @@ def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
     until(lambda: not alert.count(), 10, "the sentence on the seed stayed")
     lab.field("Hidden layers").fill("fifty")
     lab.page.keyboard.press("Enter")
-    until(lambda: alert.count() or "idden" in lab.said(), 15, "nothing was said")
+    until(lambda: alert.count() or "idden" in lab.statement(), 15, "nothing was said")
     assert "Traceback" not in lab.page.content()
     lab.field("Hidden layers").fill("20")
     lab.page.keyboard.press("Enter")
@@ -239,7 +239,7 @@ def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
 @pytest.mark.parametrize("sampler, emits", [(s["title"], s["emits"]) for s in catalogue.load()["samplers"]])
 def test_every_target_starts_with(lab: Lab, sampler: str, emits: list[str]) -> None:
     # Without events the sentence tells of the last move, in numbers.
-    told = r"Event " if "events" in emits else r".*\d"
+    reported = r"Event " if "events" in emits else r".*\d"
     if sampler != lab.select("Sampler").inner_text():
         run = lab.run()
         lab.pick("Sampler", sampler)
@@ -251,9 +251,9 @@ def test_every_target_starts_with(lab: Lab, sampler: str, emits: list[str]) -> N
         until(lambda old=before: refused(lab) or lab.run() != old, 20, f"{target} did not start, and nothing says why")
         if refused(lab):
             continue
-        until(lambda: goes(lab), 45, f"{sampler} on {target}: {lab.said()}")
+        until(lambda: goes(lab), 45, f"{sampler} on {target}: {lab.statement()}")
         if lab.number("step") > 0:
-            until(lambda: re.match(told, lab.said()), 10, f"{sampler} on {target}: {lab.said()}")
+            until(lambda: re.match(reported, lab.statement()), 10, f"{sampler} on {target}: {lab.statement()}")
 
 
 def goes(lab: Lab) -> bool:
@@ -263,7 +263,7 @@ def goes(lab: Lab) -> bool:
 
 def refused(lab: Lab) -> bool:
     """Whether the page says that the sampler is not for this target."""
-    return re.search(r" needs a (network|posterior) with ", lab.said()) is not None
+    return re.search(r" needs a (network|posterior) with ", lab.statement()) is not None
 
 
 def descends(lab: Lab) -> bool:
@@ -296,8 +296,8 @@ def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, scre
     port = int(worker.rsplit(":", 1)[1])
     process = next(p for p in dashboard.workers() if any(c.laddr.port == port for c in p.net_connections("tcp")))
     process.kill()
-    until(lambda: "was lost" in lab.said(), 10, "the loss was not said")
-    found = until(lambda: re.search(r"from step (\d+)", lab.said()), 120, f"it did not go on: {lab.said()}")
+    until(lambda: "was lost" in lab.statement(), 10, "the loss was not said")
+    found = until(lambda: re.search(r"from step (\d+)", lab.statement()), 120, f"it did not go on: {lab.statement()}")
     screenshot(lab.page, "lab-recovered")
     until(lambda: lab.number("step") > int(found[1]), 10, "it did not advance")
     assert lab.number("draws") >= draws
@@ -322,13 +322,13 @@ def test_a_sampler_without_events_shows_what_it_has(open_page: Callable[..., Any
     step = lab.number("step")
     lab.press("Next step")
     until(lambda: lab.number("step") == step + 1, 5, "it made no step")
-    until(lambda: re.match(r"Move \d+: U was ", lab.said()), 5, f"no move: {lab.said()}")
+    until(lambda: re.match(r"Move \d+: U was ", lab.statement()), 5, f"no move: {lab.statement()}")
     lab.press("Play")
     until(lambda: lab.number("draws") > 50, 20, "it did not play")
     lab.press("Pause")
     lab.pick("Sampler", "HMC")
     until(lambda: lab.number("step") < 5, 10, "the other sampler did not begin")
     lab.press("Next step")
-    until(lambda: "along the trajectory" in lab.said(), 5, f"no trajectory: {lab.said()}")
+    until(lambda: "along the trajectory" in lab.statement(), 5, f"no trajectory: {lab.statement()}")
     lab.pick("Sampler", "Bouncy Particle")
-    until(lambda: re.match("Event ", lab.said()), 10, "events did not come back")
+    until(lambda: re.match("Event ", lab.statement()), 10, "events did not come back")

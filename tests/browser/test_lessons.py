@@ -44,11 +44,11 @@ def frame(page: Any) -> int:
 
 def test_a_step_opens_on_its_frame_and_plays_up_to_it(opened: Callable[..., Any]) -> None:
     page = opened("4")
-    wanted = site.opening_frame(THINNING, THINNING.steps[3])
-    assert frame(page) == wanted
+    requested = site.opening_frame(THINNING, THINNING.steps[3])
+    assert frame(page) == requested
     assert page.locator("#lesson-heading").inner_text().startswith("4.")
     page.locator("#play").click()
-    until(lambda: frame(page) == wanted and page.locator("#play").inner_text() == "Play", 20, "it does not stop")
+    until(lambda: frame(page) == requested and page.locator("#play").inner_text() == "Play", 20, "it does not stop")
     page.locator("nav button.on").click()
     until(lambda: frame(page) == site.opening_frame(THINNING, THINNING.steps[4]), 10, "the next step is not shown")
     assert "#5" in page.url

@@ -64,7 +64,7 @@ def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_pag
     expected = experiments.find(name).cases[0].specs[0].checked()
     assert Spec().read_query(given) == (expected, [])
     lab = open_page(f"{dashboard.url}?{address}")
-    until(lambda: lab.locator(".said").count(), 30, "the Lab did not open")
+    until(lambda: lab.locator(".statement").count(), 30, "the Lab did not open")
     assert Spec(draws=None).read_query(lab.evaluate("location.search").removeprefix("?"))[0] == expected
     page.keyboard.press("Enter")
     until(lambda: papers_page.opened() == "", 10, "the address has it still")

@@ -32,14 +32,18 @@ def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, s
     population = open_population(viewport={"width": size[0], "height": size[1]})
     assert population.page.evaluate(OVERFLOW) == [0, 0]
     assert population.number("step") == 5
-    assert population.said().startswith("Iteration 1: the survivors move along the gradient")
-    for number, said in enumerate(
+    assert population.statement().startswith("Iteration 1: the survivors move along the gradient")
+    for number, statement in enumerate(
         ("20 proposals draw 50 points each", "draws are weighted", "20 draws survive"), start=6
     ):
         drawn = population.figures()["population"]
         population.press("Next phase")
         until(lambda number=number: population.number("step") == number, 10, "it made no step")
-        until(lambda said=said: f"Iteration 2: {said}" in population.said(), 10, population.said())
+        until(
+            lambda statement=statement: f"Iteration 2: {statement}" in population.statement(),
+            10,
+            population.statement(),
+        )
         until(lambda drawn=drawn: population.figures()["population"] != drawn, 10, "the picture is the old one")
     population.press("Next iteration")
     until(lambda: population.number("events") == 2, 10, "it did not end the iteration")
@@ -57,7 +61,7 @@ def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, s
 def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
     population = open_population("&theme=dark")
     population.pick("Example", "Weight collapse: 10 proposals with 10 draws on Ionosphere")
-    until(lambda: "The weights have collapsed: weight ESS is" in population.said(), 60, population.said())
+    until(lambda: "The weights have collapsed: weight ESS is" in population.statement(), 60, population.statement())
     until(lambda: population.figures().get("roc", 0), 30, "no ROC curve")
     until(lambda: "t.data=pmcnet_ionosphere" in population.page.evaluate("location.search"), 10, "the old address")
     assert population.page.locator("td.bad").count() >= 2
@@ -75,4 +79,4 @@ def test_a_setting_changes_while_it_goes_on_and_the_keys_step(open_population):
     population.page.keyboard.press("ArrowRight")
     until(lambda: population.number("step") == before + 1, 10, "the key took no step")
     population.press("Next iteration")
-    until(lambda: "there is no gradient step" in population.said(), 10, population.said())
+    until(lambda: "there is no gradient step" in population.statement(), 10, population.statement())

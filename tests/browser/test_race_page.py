@@ -11,10 +11,10 @@ import pytest
 from driving import Lab, until
 
 BUDGET = 12_000
-SHORT = f"&target=gaussian&lanes=hmc,sgld,bps&chains=2&1.warmup=5&2.warmup=5&3.warmup=5&budget={BUDGET}"
-WILD = f"&target=gaussian&lanes=hmc,sgld,sghmc&chains=2&1.warmup=5&3.warmup=5&2.step_size=100&budget={BUDGET}"
+SHORT = f"&target=gaussian&entries=hmc,sgld,bps&chains=2&1.warmup=5&2.warmup=5&3.warmup=5&budget={BUDGET}"
+WILD = f"&target=gaussian&entries=hmc,sgld,sghmc&chains=2&1.warmup=5&3.warmup=5&2.step_size=100&budget={BUDGET}"
 NETWORK = (
-    "&target=network&t.data=toy_c&t.hidden=3&lanes=hmc,bps&chains=2&1.mode_steps=50&2.mode_steps=50&1.warmup=5"
+    "&target=network&t.data=toy_c&t.hidden=3&entries=hmc,bps&chains=2&1.mode_steps=50&2.mode_steps=50&1.warmup=5"
     "&2.warmup=5&budget=400000"
 )
 
@@ -46,11 +46,11 @@ class RacePage(Lab):
         return [row[place] for row in self.rows()]
 
     def spent(self) -> list[int]:
-        """Return the gradients that the lanes have spent."""
+        """Return the gradients that the entries have spent."""
         return [int(text.replace(",", "")) for text in self.column("gradients")]
 
     def end(self, lost: str = "the one of no name") -> None:
-        """Wait until the race is over and the table, which comes a little later, says so of all lanes but the lost."""
+        """Wait until the race is over and the later table shows it for all entries but the lost."""
         until(lambda: "done" in self.page.locator(".phase").inner_text(), 60, "it did not end")
         until(
             lambda: all(
@@ -92,7 +92,7 @@ def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
     step, spent = race.number("step"), race.spent()
     race.page.wait_for_timeout(700)
     assert (race.number("step"), race.spent()) == (step, spent), "it went on"
-    assert max(spent) - min(spent) < 0.05 * BUDGET, f"the lanes are apart: {spent}"
+    assert max(spent) - min(spent) < 0.05 * BUDGET, f"the entries are apart: {spent}"
     race.page.keyboard.press("Space")
     race.end()
     assert "–" not in race.column("error")
@@ -100,8 +100,8 @@ def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
     spent = race.spent()
     race.page.wait_for_timeout(700)
     assert race.spent() == spent
-    assert race.said().startswith(f"After {BUDGET:,} gradients each: ")
-    assert "has the smallest error" in race.said()
+    assert race.statement().startswith(f"After {BUDGET:,} gradients each: ")
+    assert "has the smallest error" in race.statement()
     screenshot(race.page, "race-done")
 
 
@@ -121,34 +121,36 @@ def test_the_table_sorts_by_its_headings(open_race):
     assert figures("ESS/s") == sorted(figures("ESS/s"))
 
 
-def test_a_lane_that_diverges_is_shown_as_such_and_the_others_finish(open_race, screenshot):
+def test_a_entry_that_diverges_is_shown_as_such_and_the_others_finish(open_race, screenshot):
     race = open_race(WILD + "&play=1")
     until(lambda: race.page.locator("h2 .lost:visible").count() == 1, 30, "no badge")
     race.end(lost="SGLD")
     assert race.column("error").count("–") == 1
     last = race.rows()[-1]
     assert last[0] == "–" and "SGLD" in last[1] and "diverged" in last[1]
-    assert "SGLD diverged and is not ranked" in race.said()
+    assert "SGLD diverged and is not ranked" in race.statement()
     ranges = race.page.evaluate(RANGES)
     # Frames differ by a pixel.
     assert len(ranges) == 3 and all(each == pytest.approx(ranges[0], rel=0.01) for each in ranges), ranges
     race.sort("error")
     assert "SGLD" in race.rows()[-1][1], "an unknown figure comes last the other way too"
-    assert "nan" not in f"{race.rows()} {race.said()}".lower()
+    assert "nan" not in f"{race.rows()} {race.statement()}".lower()
     screenshot(race.page, "race-diverged")
 
 
-def test_lanes_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_race):
+def test_entries_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_race):
     race = open_race(SHORT)
     race.settings()
     race.press("Add a sampler")
-    until(lambda: len(race.rows()) == 4, 20, "no lane came")
+    until(lambda: len(race.rows()) == 4, 20, "no entry came")
     race.pick("Sampler 2", "NUTS")
     until(lambda: any("NUTS" in row[1] for row in race.rows()), 20, "the sampler did not change")
     race.field("Budget").fill("20000")
     race.page.keyboard.press("Enter")
     until(lambda: "20,000 gradients each" in race.page.locator(".budget").inner_text(), 20, "the budget did not change")
-    until(lambda: "budget=20000" in race.address() and "lanes=hmc,nuts,bps," in race.address(), 5, "not in the address")
+    until(
+        lambda: "budget=20000" in race.address() and "entries=hmc,nuts,bps," in race.address(), 5, "not in the address"
+    )
     race.page.locator(".area-sidebar").get_by_role("button", name="Settings", exact=True).first.click()
     leaps = race.field("Leapfrog steps")
     until(leaps.is_visible, 20, "the settings did not unfold")

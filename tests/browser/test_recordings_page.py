@@ -54,8 +54,8 @@ def open_recordings(serve: Callable[..., Any], open_page: Callable[..., Any], re
 
 def chosen(page: Any) -> list[str]:
     """Return what the address says of chosen recordings."""
-    said = parse_qs(page.evaluate("location.search").removeprefix("?")).get("runs", [""])[0]
-    return [name for name in said.split(",") if name]
+    statement = parse_qs(page.evaluate("location.search").removeprefix("?")).get("runs", [""])[0]
+    return [name for name in statement.split(",") if name]
 
 
 def test_recordings_are_listed_searched_opened_and_compared(open_recordings, screenshot):
@@ -122,7 +122,7 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
     base = page.url.split("?")[0]
     lab = Lab(open_page(f"{base}?page=lab&target=banana&sampler=bps&seed=3")).ready()
     lab.press("Record")
-    until(lambda: "is kept as bps-banana" in lab.said(), 20, "nothing says that it is recorded")
+    until(lambda: "is kept as bps-banana" in lab.statement(), 20, "nothing says that it is recorded")
     lab.press("Play")
     folder = recordings / "bps-banana"
     until(lambda: Recording(folder).progress["steps"] > 300, 30, "it does not get on")
@@ -146,9 +146,9 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
 def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open_recordings, recordings):
     page = open_recordings("&runs=one")
     page.get_by_role("link", name="Start a new run from its last points").click()
-    page.locator(".said").first.wait_for(timeout=60_000)
-    said = "the last points of the recording one"
-    until(lambda: page.get_by_text(said).first.is_visible(), 30, "nothing says where the chains set out")
+    page.locator(".statement").first.wait_for(timeout=60_000)
+    statement = "the last points of the recording one"
+    until(lambda: page.get_by_text(statement).first.is_visible(), 30, "nothing says where the chains set out")
     query = parse_qs(page.evaluate("location.search").removeprefix("?"))
     assert (query["start"], query["target"], query["sampler"], query["seed"]) == (["one"], ["banana"], ["hmc"], ["2"])
     assert "draws" not in query
@@ -167,7 +167,7 @@ def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open
     page.close()
 
 
-def test_a_start_that_is_not_there_is_said(open_recordings, open_page):
+def test_a_start_that_is_not_there_is_stated(open_recordings, open_page):
     base = open_recordings().url.split("?")[0]
     lab = open_page(f"{base}?page=lab&start=nobody")
     until(lambda: lab.get_by_text("has no progress.json to be read").first.is_visible(), 60, "nothing is said")

@@ -42,9 +42,9 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
     problems: list[str] = []
     contexts = []
 
-    def opened(told: ReplayFrames, **options: Any) -> Any:
+    def opened(reported: ReplayFrames, **options: Any) -> Any:
         place = tmp_path / "film.html"
-        place.write_text(page(told), encoding="utf-8")
+        place.write_text(page(reported), encoding="utf-8")
         context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, "offline": True, **options})
         contexts.append(context)
         shown = context.new_page()

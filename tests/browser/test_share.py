@@ -55,9 +55,9 @@ def test_how_a_page_looks_and_speaks_holds_for_those_reached_from_it(
 
 def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "")
-    said = address(lab)
-    assert said["page"] == "lab"
-    assert (said["target"], said["sampler"]) == ("network", "bps")
+    statement = address(lab)
+    assert statement["page"] == "lab"
+    assert (statement["target"], statement["sampler"]) == ("network", "bps")
 
 
 def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], dashboard: Any) -> None:
@@ -69,7 +69,7 @@ def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], 
     assert address(second) == address(first)
     first.page.wait_for_timeout(1500)
     # The same seed, the same first event: what is drawn is the same.
-    assert first.said() == second.said()
+    assert first.statement() == second.statement()
     assert first.figures()["trajectory"] == pytest.approx(second.figures()["trajectory"])
 
 
@@ -109,17 +109,17 @@ def test_a_bad_link_gets_a_sentence_and_a_page_that_works(
 ) -> None:
     sentence = Spec(draws=None).read_query(query)[1][0]
     lab = opened(open_page, dashboard, "?" + query)
-    until(lambda: sentence[:60] in lab.said(), 15, f"not said: {lab.said()}")
+    until(lambda: sentence[:60] in lab.statement(), 15, f"not said: {lab.statement()}")
     screenshot(lab.page, "link-refused")
     lab.press("Play")
     until(lambda: lab.number("step") > 20, 20, "the page does not play")
     assert "Traceback" not in lab.page.content()
 
 
-def test_a_device_that_is_not_there_is_said(open_page: Callable[..., Any], dashboard: Any) -> None:
+def test_a_device_that_is_not_there_is_stated(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url + BANANA + "&device=cuda:77"))
-    lab.page.locator(".said").wait_for()
-    until(lambda: "There is no device 'cuda:77'" in lab.said(), 30, "nothing was said")
+    lab.page.locator(".statement").wait_for()
+    until(lambda: "There is no device 'cuda:77'" in lab.statement(), 30, "nothing was said")
     lab.pick("Device", "auto")
     lab.ready()
 

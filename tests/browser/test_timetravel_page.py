@@ -53,21 +53,21 @@ def click_strip(lab: Drawing, share: float) -> None:
     lab.page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
 
 
-def told(lab: Drawing) -> str:
+def reported(lab: Drawing) -> str:
     """Return what the line over the stage says; nothing where it is not there."""
     bar = lab.page.locator(".futures")
-    return " ".join(bar.locator(".told, button").all_inner_texts()) if bar.is_visible() else ""
+    return " ".join(bar.locator(".reported, button").all_inner_texts()) if bar.is_visible() else ""
 
 
 def says(lab: Drawing, *texts: str) -> None:
     try:
-        until(lambda: all(text in told(lab) for text in texts), 20, f"nothing of {texts}")
+        until(lambda: all(text in reported(lab) for text in texts), 20, f"nothing of {texts}")
     except AssertionError as error:
-        raise AssertionError(f"{error}: {told(lab)!r}") from None
+        raise AssertionError(f"{error}: {reported(lab)!r}") from None
 
 
 def quiet(lab: Drawing) -> None:
-    until(lambda: not told(lab), 20, "there are other times or futures still")
+    until(lambda: not reported(lab), 20, "there are other times or futures still")
 
 
 @pytest.mark.parametrize("theme", ["default", "dark"])

@@ -14,7 +14,7 @@ from bnnviz.errors import BnnvizError
 PLOTS = {"digit", "entropy", "reliability", "attack", "attack_entropy", "course", "turned"}
 LINK = (
     "?page=uncertainty&target=images&t.data=mnist&t.network=mlp&t.train_rows=300&t.test_rows=80&chains=1&seed=1"
-    "&lanes=map,sgld&1.batch_size=50&1.steps=60&2.batch_size=50&2.step_size=0.0001&2.mode_steps=60&2.warmup=2"
+    "&entries=map,sgld&1.batch_size=50&1.steps=60&2.batch_size=50&2.step_size=0.0001&2.mode_steps=60&2.warmup=2"
     "&budget=30000&play=1"
 )
 NAMES = """() => [...Bokeh.documents[0]._all_models.values()].filter((m) => m.type === "Figure").map((m) => m.name)"""
@@ -51,7 +51,7 @@ def page(open_page: Callable[..., Any], dashboard: Any) -> Any:
     return found
 
 
-def test_it_shows_what_lanes_are_unsure_of(page: Any, screenshot: Callable[..., Path]) -> None:
+def test_it_shows_what_entries_are_unsure_of(page: Any, screenshot: Callable[..., Path]) -> None:
     assert set(page.evaluate(NAMES)) == PLOTS
     for name in sorted(PLOTS - {"attack", "attack_entropy"}):
         page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg=name, timeout=60_000)

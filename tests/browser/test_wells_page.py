@@ -47,8 +47,8 @@ def test_they_play_pause_step_and_stop(open_wells, screenshot, size):
     wells.page.keyboard.press("Space")
     until(lambda: "done" in wells.page.locator(".phase").inner_text(), 20, "it did not end")
     assert wells.moves() == 12
-    until(lambda: "Move 12: FuncHMC" in wells.said(), 5, wells.said())
-    assert "22 times the gradients" in wells.said()
+    until(lambda: "Move 12: FuncHMC" in wells.statement(), 5, wells.statement())
+    assert "22 times the gradients" in wells.statement()
     screenshot(wells.page, f"wells-{size[0]}")
 
 
@@ -57,5 +57,5 @@ def test_other_wells_begin_anew_and_the_address_says_which(open_wells, screensho
     until(lambda: "done" in wells.page.locator(".phase").inner_text(), 20, "it did not end")
     wells.pick("Double well", "text: modes at ±2.2")
     until(lambda: "reading=text" in wells.page.evaluate("location.search"), 10, "the address is the old one")
-    until(lambda: "0.79 from" in wells.said(), 20, wells.said())
+    until(lambda: "0.79 from" in wells.statement(), 20, wells.statement())
     screenshot(wells.page, "wells-text-dark")

@@ -307,7 +307,7 @@ def test_ctrl_c_in_the_first_seconds_prints_no_traceback(line: str, after: float
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_run_that_is_told_to_end_keeps_its_recording(
+def test_a_run_that_is_reported_to_end_keeps_its_recording(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))

@@ -52,8 +52,8 @@ def test_each_row_has_a_line(recorded: tuple[Path, Path], tmp_path: Path, capsys
     assert "'z'" in rows[1]["notes"] and "x" in rows[2]["notes"] and rows[0]["notes"] == ""
     assert all(np.isfinite(float(row["mean"])) for row in rows)
     assert (rows[0]["far"], rows[3]["far"]) == ("0", "1")
-    said = capsys.readouterr().err
-    assert "2 rows have missing or unknown values" in said and "4 rows are predicted" in said
+    statement = capsys.readouterr().err
+    assert "2 rows have missing or unknown values" in statement and "4 rows are predicted" in statement
     frame = bnnviz.recording(run).predict(new, (0.1, 0.5, 0.9))
     assert [float(row["mean"]) for row in rows] == pytest.approx(list(frame.mean), rel=1e-5)
 
@@ -101,16 +101,16 @@ def test_known_observations_are_compared_with(recorded: tuple[Path, Path], capsy
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "statement"),
     [("x\n1\n", "lacks columns"), ("x,kind\nmuch,a\n", "holds texts"), ("x,kind\n", "no rows")],
 )
 def test_a_file_that_does_not_fit_is_a_sentence(
-    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, statement: str
 ) -> None:
     new = tmp_path / "new.csv"
     new.write_text(text)
     assert run_here(f"predict {recorded[0]} --data {new}") == 2
-    assert said in capsys.readouterr().err
+    assert statement in capsys.readouterr().err
 
 
 def test_a_run_of_a_density_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

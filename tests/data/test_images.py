@@ -58,7 +58,7 @@ def test_images_are_kept_as_bytes_and_scaled_by_channel():
     np.testing.assert_allclose(x[:, 1], (raw[:, 1] - 0.5) / 0.25, atol=1e-6)
 
 
-def test_the_scale_is_that_of_the_training_rows_unless_told():
+def test_the_scale_is_that_of_the_training_rows_unless_reported():
     images = made()
     raw = images.x_train / 255.0
     np.testing.assert_allclose(images.mean, raw.mean(axis=(0, 2, 3)))

@@ -119,7 +119,7 @@ def test_a_few_texts_become_columns_of_0_and_1():
         (lambda i: ["1", "2", "many"][i % 3], None, "classification", ("1", "2", "many")),
     ],
 )
-def test_the_task_is_told_apart_or_as_given(cell, task, found, names):
+def test_the_task_is_distinguished_or_as_given(cell, task, found, names):
     table = read(rows("a,y", lambda i: f"{i},{cell(i)}"), task=task)
     assert (table.task, table.class_names) == (found, names)
 

@@ -50,8 +50,8 @@ def test_the_parts_of_wine_are_the_whole_table_once():
 def published(name: str, **settings) -> targets.Network:
     """Return a network at whose starting points the published weights lie."""
     network, _ = data.published_weights(name)
-    wanted = {"hidden": network.hidden, "activation": network.activation, **settings}
-    return targets.Network(data=name, initial_weights="published", **wanted).to("cpu", torch.float64)
+    requested = {"hidden": network.hidden, "activation": network.activation, **settings}
+    return targets.Network(data=name, initial_weights="published", **requested).to("cpu", torch.float64)
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
@@ -121,7 +121,7 @@ def test_a_network_is_evaluated_on_the_rows_that_are_asked_for():
 # --- missing classes -------------------------------------------------------------------------------------------------
 
 
-def test_a_class_without_training_rows_is_told_and_does_no_harm():
+def test_a_class_without_training_rows_is_reported_and_does_no_harm():
     three = tiny(class_names=("a", "b", "c"))
     (remark,) = three.remarks()
     assert "class c" in str(remark)

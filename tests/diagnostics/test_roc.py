@@ -54,7 +54,7 @@ def test_the_beta_fit_finds_its_parameters():
     probabilities = stats.beta.rvs(2.0, 5.0, size=4000, random_state=5)
     found = diagnostics.probability_spread(probabilities)
     assert found.beta == pytest.approx((2.0, 5.0), rel=0.08)
-    assert found.said == ""
+    assert found.statement == ""
     assert len(found.density) == 10
     assert np.trapezoid(found.fit, found.x) == pytest.approx(1.0, abs=0.01)
     assert found.density.sum() / 10 == pytest.approx(1.0)

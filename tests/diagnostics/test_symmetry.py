@@ -102,7 +102,7 @@ def test_what_is_no_weight_of_a_layer_and_the_draws_themselves_stay():
     "module",
     [nn.Linear(1, 1), nn.Sequential(nn.Linear(1, 2), nn.PReLU(), nn.Linear(2, 1)), nn.Sequential(nn.Linear(1, 1))],
 )
-def test_what_has_no_hidden_units_that_may_change_places_is_told(module):
+def test_what_has_no_hidden_units_that_may_change_places_is_reported(module):
     target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)))
     assert not target.units
     run = ViewedRun(Spec(target="", sampler="bps"), target=target)

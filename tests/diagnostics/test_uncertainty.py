@@ -68,7 +68,7 @@ def test_intervals_hold_their_share_of_the_draws():
 
 
 @pytest.mark.parametrize(
-    ("probabilities", "weights", "said"),
+    ("probabilities", "weights", "statement"),
     [
         (np.ones((2, 3)), None, r"\(draws, rows, classes\)"),
         (np.empty((0, 3, 2)), None, r"\(draws, rows, classes\)"),
@@ -80,8 +80,8 @@ def test_intervals_hold_their_share_of_the_draws():
         (FAIR, [np.nan], "nonnegative weights"),
     ],
 )
-def test_what_is_no_chance_is_refused(probabilities, weights, said):
-    with pytest.raises(BnnvizError, match=said):
+def test_what_is_no_chance_is_refused(probabilities, weights, statement):
+    with pytest.raises(BnnvizError, match=statement):
         diagnostics.predictive_entropy(probabilities, weights=weights)
 
 

@@ -33,13 +33,13 @@ def test_a_link_opens_what_it_names(link: str) -> None:
     visit = address.read(asked, OPENINGS[page].opening())
     assert not visit.sentences
     if page == "race":
-        lanes = visit.spec.checked().lanes
-        assert len(asked["lanes"][0].split(b",")) == len(lanes)
-        assert all(a.to_query() != b.to_query() for a, b in zip(lanes, lanes[1:], strict=False))
-        held = {f"{i}.{key}": value for i, lane in enumerate(lanes, 1) for key, value in lane.settings.items()}
+        entries = visit.spec.checked().entries
+        assert len(asked["entries"][0].split(b",")) == len(entries)
+        assert all(a.to_query() != b.to_query() for a, b in zip(entries, entries[1:], strict=False))
+        held = {f"{i}.{key}": value for i, entry in enumerate(entries, 1) for key, value in entry.settings.items()}
     else:
-        lanes, held = (visit.spec.checked(),), {}
-    held |= {f"t.{key}": value for key, value in lanes[0].target_settings.items()}
+        entries, held = (visit.spec.checked(),), {}
+    held |= {f"t.{key}": value for key, value in entries[0].target_settings.items()}
     for name, texts in asked.items():
         if "." in name:
             assert url.write_value(held[name]) == texts[0].decode(), name

@@ -38,7 +38,7 @@ class Ended(NamedTuple):
     """How a script ended: its exit code, minus a signal's number, what it printed as JSON, and its errors."""
 
     code: int
-    told: dict[str, Any]
+    reported: dict[str, Any]
     errors: str
 
 

@@ -48,9 +48,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_what_is_driven_comes_to_its_end_or_is_stopped() -> None:
-    run, told = Counter(95), []
-    assert drive(run, 0.1, lambda: told.append(run.left))
-    assert run.slices == len(told) == 10
+    run, reported = Counter(95), []
+    assert drive(run, 0.1, lambda: reported.append(run.left))
+    assert run.slices == len(reported) == 10
     run = Counter(95)
     assert not drive(run, 0.1, stopped=lambda: run.slices == 3)
     assert run.slices == 3

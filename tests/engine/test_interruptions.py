@@ -72,14 +72,14 @@ slow = pytest.mark.slow
 )
 def test_ctrl_c_in_a_script(host: ScriptHost, tmp_path: Path, sampler: str, phase: str, options: dict) -> None:
     ended = host.run(_IN_SCRIPTS + f"ctrl_c({sampler!r}, {phase!r}, **{options!r})", tmp_path)
-    told = ended.told
-    assert ended.code == 0 and told, ended.errors
-    assert told["same"] and not (told["running"] or told["threads"] or told["children"]), told
-    assert told["phase"] == phase
+    reported = ended.reported
+    assert ended.code == 0 and reported, ended.errors
+    assert reported["same"] and not (reported["running"] or reported["threads"] or reported["children"]), reported
+    assert reported["phase"] == phase
     if phase == "sampling":
-        assert FEW <= told["draws"] < MANY
+        assert FEW <= reported["draws"] < MANY
     else:
-        assert told["draws"] == 0 and "no_draws" in told["warnings"]
+        assert reported["draws"] == 0 and "no_draws" in reported["warnings"]
 
 
 @pytest.mark.parametrize("script", ["uncaught('hmc', 3)", pytest.param("uncaught_in_a_long_step()", marks=slow)])
@@ -96,8 +96,8 @@ def test_ctrl_c_that_nobody_catches(host: ScriptHost, tmp_path: Path, script: st
 @pytest.mark.parametrize(("kernel", "sampler"), [("compiled", "hmc")])
 def test_ctrl_c_while_a_step_is_compiled(host: ScriptHost, tmp_path: Path, kernel: str, sampler: str) -> None:
     ended = host.run(_IN_SCRIPTS + f"while_compiling({kernel!r}, {sampler!r})", tmp_path)
-    assert ended.code == 0 and ended.told, ended.errors
-    assert not (ended.told["running"] or ended.told["threads"] or ended.told["children"]), ended.told
+    assert ended.code == 0 and ended.reported, ended.errors
+    assert not (ended.reported["running"] or ended.reported["threads"] or ended.reported["children"]), ended.reported
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_ctrl_c_while_a_step_is_compiled(host: ScriptHost, tmp_path: Path, kerne
 def test_ctrl_c_in_a_race_a_fit_and_a_pilot(host: ScriptHost, tmp_path: Path, script: str, expected: dict) -> None:
     ended = host.run(_IN_SCRIPTS + script, tmp_path)
     assert ended.code == 0, ended.errors
-    assert ended.told == expected
+    assert ended.reported == expected
 
 
 # --- Ctrl-C in a notebook
@@ -403,8 +403,8 @@ def test_a_signal_ends_a_recorded_run(host: ScriptHost, tmp_path: Path, number: 
 def test_a_recording_cannot_be_written(host: ScriptHost, tmp_path: Path, how: str) -> None:
     ended = host.run(_IN_SCRIPTS + f"unwritable({how!r})", tmp_path)
     assert ended.code == 0, ended.errors
-    assert ended.told["same"] and ended.told["phase"] == "done"
-    assert len(ended.told["notes"]) == 1
+    assert ended.reported["same"] and ended.reported["phase"] == "done"
+    assert len(ended.reported["notes"]) == 1
 
 
 @pytest.mark.parametrize(("seconds", "paused"), [(0.2, False), (0.0, True)])

@@ -255,9 +255,9 @@ def test_reproduce_takes_an_address(
     monkeypatch.setitem(EXPERIMENTS, "test-plain", Experiment("test-plain", "Plain", "", ("ess_pc1",), (case,)))
     with pytest.raises(SystemExit) as ended:
         main(["reproduce", "test-plain", "--json", "--insecure", "--scheduler", threads.scheduler_address])
-    told = capsys.readouterr()
-    assert ended.value.code == 0, told.err
-    assert json.loads(told.out)[0]["runs"] == 2
+    reported = capsys.readouterr()
+    assert ended.value.code == 0, reported.err
+    assert json.loads(reported.out)[0]["runs"] == 2
 
 
 def test_a_run_of_an_experiment_that_fails_ends_it(client: distributed.Client) -> None:

@@ -181,9 +181,9 @@ def test_an_interrupted_experiment_continues(
     assert run_here("reproduce pmcnet-fig3") == 130
     made.clear()
     assert run_here("reproduce pmcnet-fig3 --json") == 0
-    told = capsys.readouterr()
-    assert "3 of them kept" in told.err
-    assert [row["case"] for row in json.loads(told.out)] == ["light", "chain"]
+    reported = capsys.readouterr()
+    assert "3 of them kept" in reported.err
+    assert [row["case"] for row in json.loads(reported.out)] == ["light", "chain"]
     assert made == ["sgld"]
     spec = small.cases[0].specs[0]
     assert small.kept() == 4

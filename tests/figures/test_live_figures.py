@@ -150,14 +150,14 @@ def test_an_axis_that_does_not_follow_stays_and_catches_up() -> None:
     scene = example_scene("banana")
     view, frame = View(BY_NAME["trace"](), scene), example_frame(scene, 20)
     view.update(frame)
-    said: list[bool] = []
-    view.listen(said.append)
+    statement: list[bool] = []
+    view.listen(statement.append)
     view.root._trigger_event(RangesUpdate(view.root, x0=0, x1=1, y0=0, y1=1))
     before = ranges(view)
     frame["trace"]["values"] = 10 * frame["trace"]["values"]
     assert view.update(frame) and ranges(view) == before
     view.root._trigger_event(Reset(view.root))
-    assert said == [False, True] and view.root.y_range.end >= frame["trace"]["values"].max()
+    assert statement == [False, True] and view.root.y_range.end >= frame["trace"]["values"].max()
 
 
 @pytest.mark.parametrize("width", [150, 300, 800])

@@ -76,8 +76,8 @@ FUNCTIONS = {
     "data_x": [0.5],
     "data_y": [4.0],
 }
-ATTACK = example_parts.attack_lane("BPS", 0.2, 100)
-ROW = {"classes": list("abc"), "observed": 1, "lanes": [example_parts.probability_lane("BPS", 1, 3)]}
+ATTACK = example_parts.attack_entry("BPS", 0.2, 100)
+ROW = {"classes": list("abc"), "observed": 1, "entries": [example_parts.probability_entry("BPS", 1, 3)]}
 HISTORY = {"label": "AUC", "lines": [example_parts.history_line("PMCnet", 0.9, 3, 1)]}
 MATRIX = example_parts.matrix(["cat", "dog"], [20, 30], 0.8)
 CURVE = {"curves": [example_parts.roc_curve("BPS", 1.0, 0.3)]}
@@ -105,7 +105,7 @@ WELLS = {
     "moves": 2,
 }
 CURVES = {
-    "lanes": [
+    "entries": [
         {"name": "BPS", "gradients": [1e3, 1e4], "error": [0.5, 0.1], "diverged": float("nan")},
         {"name": "SGLD", "gradients": [1e3, 2e3], "error": [0.7, 5.0], "diverged": 2e3},
     ]

@@ -169,7 +169,7 @@ def test_the_buttons_do_what_the_run_does(run):
     assert steps(run) > before
     run.stop()
     page.tell(do="play")
-    assert page.last()["said"].startswith("This run has ended")
+    assert page.last()["statement"].startswith("This run has ended")
 
 
 def test_a_failure_is_shown():
@@ -193,7 +193,7 @@ def test_a_failure_is_shown():
     run.play()
     until(lambda: not run.running, "it did not fail")
     page.settle()
-    assert [content for content, _ in page.messages if "frame" in content][-1]["said"] == "out of luck"
+    assert [content for content, _ in page.messages if "frame" in content][-1]["statement"] == "out of luck"
 
 
 @pytest.mark.slow
@@ -229,6 +229,6 @@ def test_a_figure_that_fails_does_not_end_the_run(run, monkeypatch, caplog):
     monkeypatch.setattr(View, "update", fails)
     with caplog.at_level(logging.CRITICAL):
         run.play()
-        until(lambda: "no ink" in page.last().get("said", ""), "it was not told")
+        until(lambda: "no ink" in page.last().get("statement", ""), "it was not told")
     before = steps(run)
     until(lambda: steps(run) > before, "the run has ended")

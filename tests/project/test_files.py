@@ -34,7 +34,7 @@ def test_what_fails_half_way_changes_nothing_and_leaves_nothing(tmp_path: Path, 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_changed_object_is_told_by_its_checksum(tmp_path: Path) -> None:
+def test_a_changed_object_is_reported_by_its_checksum(tmp_path: Path) -> None:
     files.write_json(tmp_path / "one.json", {"steps": 12})
     content = (tmp_path / "one.json").read_bytes()
     assert files.unsealed(content) == {"steps": 12}

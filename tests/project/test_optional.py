@@ -70,10 +70,10 @@ NO_DATA = "import os; os.environ.pop('BNNVIZ_DATA', None); os.environ['XDG_CACHE
 def test_what_needs_no_missing_package_works_and_the_rest_names_the_extra(tmp_path):
     result = run_with(BEGIN + ALONE + TOLD, home=tmp_path)
     assert result.returncode == 0, result.stderr
-    said, found = json.loads(result.stdout)
+    statement, found = json.loads(result.stdout)
     extras = {"to_arviz": "metrics", "save": "metrics", "live": "notebook", "replay": "app", "record": "metrics"}
-    assert said.keys() == extras.keys()
-    assert all(f"[{extra}]" in said[name] for name, extra in extras.items())
+    assert statement.keys() == extras.keys()
+    assert all(f"[{extra}]" in statement[name] for name, extra in extras.items())
     summary = found["summary"]
     assert all(summary[name] is None for name in ("ess_min", "ess_tail_min", "rhat_max"))
     assert "missing_package" in {warning["code"] for warning in summary["warnings"]}
@@ -86,8 +86,8 @@ def test_what_needs_no_missing_package_works_and_the_rest_names_the_extra(tmp_pa
 def test_networks_races_and_live_runs_need_the_core_alone(tmp_path):
     result = run_with(NO_DATA + BEGIN + LONGER + TOLD, home=tmp_path)
     assert result.returncode == 0, result.stderr
-    said, found = json.loads(result.stdout)
-    assert "[plots]" in said["figure"] and "[data]" in said["download"]
+    statement, found = json.loads(result.stdout)
+    assert "[plots]" in statement["figure"] and "[data]" in statement["download"]
     averaged = found["measure"]["averaged"]
     assert {name for name, value in averaged.items() if value is not None} == {"accuracy", "nll", "ece", "brier"}
     assert found["uncertainty"]["ood"]["entropy"] > 0 and found["uncertainty"]["detection"] is None
@@ -128,8 +128,8 @@ def test_a_command_that_lacks_a_package_exits_with_2_and_others_work(tmp_path):
     result = run_with(DRIVE % json.dumps([*COMMANDS, *working]), more=("typer", "rich"), home=tmp_path)
     assert result.returncode == 0, result.stderr
     answers = json.loads(result.stdout)
-    for (line, extra), (code, said) in zip(COMMANDS.items(), answers, strict=False):
-        assert code == 2 and f"[{extra}]" in said, line
+    for (line, extra), (code, statement) in zip(COMMANDS.items(), answers, strict=False):
+        assert code == 2 and f"[{extra}]" in statement, line
     assert [code for code, _ in answers[len(COMMANDS) :]] == [0] * len(working)
 
 

@@ -93,8 +93,8 @@ def test_names_that_would_break_out_of_the_page_are_words(shot: ReplayFrames) ->
     assert "<img" not in text and len(scripts(text)) == 2
     assert text.count("<!--") == text.count("<img") == 0
     assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in text
-    said = content(text)
-    assert said["title"] == HOSTILE and said["command"] == ""
+    statement = content(text)
+    assert statement["title"] == HOSTILE and statement["command"] == ""
 
 
 # --- what is shown is what the views show
@@ -119,42 +119,42 @@ def decoded(sheet: dict, numbers: bytes, frame: int) -> list[np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", [BANANA, NETWORK], ids=["banana", "network"])
 def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
-    told = take_frames(spec, 30)
-    timeline = ReplayTimeline(told)
+    reported = take_frames(spec, 30)
+    timeline = ReplayTimeline(reported)
     index, numbers = timeline.columns()
-    direct = [View(type(view.figure)(), told.scene) for view in timeline.views]
+    direct = [View(type(view.figure)(), reported.scene) for view in timeline.views]
     pairs = {
         mine.model.id: (theirs, view)
         for reeled, view in zip(timeline.views, direct, strict=True)
         for mine, theirs in zip(reeled.canvas.sheets, view.canvas.sheets, strict=True)
     }
     assert pairs
-    for number, frame in enumerate(told.frames):
+    for number, frame in enumerate(reported.frames):
         for view in direct:
             view.update(frame)
         for sheet in index:
             theirs, view = pairs[sheet["model"]]
             found = np.concatenate(decoded(sheet, numbers, number) or [np.empty(0)])
-            wanted = theirs.packed[len(theirs.names) :]
-            assert found.shape == wanted.shape
-            assert np.array_equal(np.isnan(found), np.isnan(wanted))
+            requested = theirs.packed[len(theirs.names) :]
+            assert found.shape == requested.shape
+            assert np.array_equal(np.isnan(found), np.isnan(requested))
             ranges = view.root.x_range, view.root.y_range
             span = max(abs(each.end - each.start) for each in ranges)
-            assert np.nanmax(np.abs(found - wanted), initial=0.0) <= span / 4000, (view.name, number)
+            assert np.nanmax(np.abs(found - requested), initial=0.0) <= span / 4000, (view.name, number)
 
 
 @pytest.mark.slow
-def test_an_era_begins_without_the_draws_before_it() -> None:
-    told = take_frames(PastRun(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
-    timeline = ReplayTimeline(told)
+def test_an_generation_begins_without_the_draws_before_it() -> None:
+    reported = take_frames(PastRun(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
+    timeline = ReplayTimeline(reported)
     index, numbers = timeline.columns()
-    first = next(i for i, frame in enumerate(told.frames) if frame["status"]["era"] == 1)
+    first = next(i for i, frame in enumerate(reported.frames) if frame["status"]["generation"] == 1)
     trace = next(view for view in timeline.views if view.needs == ("trace",))
     sheet = next(each for each in index if each["model"] == trace.canvas.moving.model.id)
     for frame in (first - 1, first):
-        assert decoded(sheet, numbers, frame)[0].size == told.frames[frame]["status"]["draws"]
-    assert told.frames[first]["status"]["draws"] < told.frames[first - 1]["status"]["draws"]
-    assert any(mark.get("high") for mark in content(page(told))["marks"])
+        assert decoded(sheet, numbers, frame)[0].size == reported.frames[frame]["status"]["draws"]
+    assert reported.frames[first]["status"]["draws"] < reported.frames[first - 1]["status"]["draws"]
+    assert any(mark.get("high") for mark in content(page(reported))["marks"])
 
 
 # --- from Python and by the command
@@ -191,7 +191,7 @@ def test_the_command_writes_a_page_and_the_film(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "statement"),
     [
         (("spec.json",), "--html"),
         (("none.json", "--html", "x"), "There is no"),
@@ -202,7 +202,7 @@ def test_the_command_writes_a_page_and_the_film(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_replayed_is_one_sentence(
-    words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from bnnviz.cli import main, output
 
@@ -214,5 +214,5 @@ def test_what_cannot_be_replayed_is_one_sentence(
     with pytest.raises(SystemExit) as ended:
         main.main(["replay", *words])
     assert ended.value.code == 2
-    assert said in str(caught[0])
+    assert statement in str(caught[0])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.npz", "spec.json"]

@@ -147,19 +147,19 @@ QUICKLY = {"steps": 800, "learning_rate": 0.05}
 
 
 @pytest.mark.parametrize("sampler", some_quick(["map", "mle", "ensemble"], 1))
-def test_a_descent_that_has_not_arrived_is_told(sampler):
+def test_a_descent_that_has_not_arrived_is_reported(sampler):
     """On raw scales so many steps of Adam do not come near; on one scale they do."""
-    said = {}
+    statement = {}
     for scales in ((1, 100, 2000), (1, 1, 1)):
         potential, mean, sd = regression(scales)
         run = bnnviz.sample(potential, sampler, dim=3, draws=1, chains=2, settings=QUICKLY, dtype="float64")
-        said[scales] = [each.code for each in run.summary()["warnings"]]
+        statement[scales] = [each.code for each in run.summary()["warnings"]]
         away = np.abs((run.draws[:, -1] - mean) / sd).max()
-        assert (away > 0.5) == ("not_at_mode" in said[scales]), away
-    assert said[1, 100, 2000] and not said[1, 1, 1]
+        assert (away > 0.5) == ("not_at_mode" in statement[scales]), away
+    assert statement[1, 100, 2000] and not statement[1, 1, 1]
 
 
-def test_an_end_at_a_saddle_is_told():
+def test_an_end_at_a_saddle_is_reported():
     """Between two wells the gradient is zero and U falls to either side."""
     target = targets.Callable(lambda x: (x[:, 0].square() - 1).square() + x[:, 1].square(), 2).to("cpu", torch.float64)
     ends = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)

@@ -146,7 +146,7 @@ def test_a_run_without_an_end_warms_up_long_enough() -> None:
 
 
 @pytest.mark.parametrize("name", HMC_AND_NUTS)
-def test_the_acceptance_is_the_wanted_one(name: str) -> None:
+def test_the_acceptance_is_the_requested_one(name: str) -> None:
     target = targets.Gaussian(np.zeros(10), np.diag(np.geomspace(1e-6, 1e6, 10) ** 2))
     run = finished(name, target, warmup=300, draws=200)
     assert abs(run.stats["acceptance_rate"] - 0.8) < 0.1

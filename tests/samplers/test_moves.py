@@ -43,7 +43,7 @@ def test_the_step_size_may_change_while_it_runs() -> None:
     run.advance(0.2)
     run.change({"step_size": 1e-5, "decay": 0.5})
     run.advance(0.1)
-    assert run.era == 1
+    assert run.generation == 1
     assert float(run.frame(["table"])["table"]["rows"][-1][1]) < 1e-5
 
 
@@ -90,7 +90,7 @@ def test_a_tree_is_one_event_and_a_leapfrog_one_step() -> None:
 @pytest.mark.parametrize(
     ("name", "settings"), [("hmc", {"num_leapfrog_steps": 6, "jitter": False}), ("nuts", {"max_treedepth": 5})]
 )
-def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
+def test_the_points_of_a_move_are_reported(name: str, settings: dict) -> None:
     run = ViewedRun(Spec("banana", {}, name, settings, chains=3, draws=None, device="cpu").checked())
     run.prepare()
     run.advance(0.3)

@@ -57,8 +57,8 @@ def test_a_live_run_that_played_to_its_point_plays_on_after_a_change(tmp_path: P
         await run.ready()
         await end(run)
         before = (await run.status())["step"]
-        told = await run.command("change", {"settings": {"target.points": [[-0.3, -0.4], [0.3, 0.9]]}})
-        assert told["playing"] == plays
+        reported = await run.command("change", {"settings": {"target.points": [[-0.3, -0.4], [0.3, 0.9]]}})
+        assert reported["playing"] == plays
         await end(run)
         assert (await run.status())["step"] > before
 

@@ -85,8 +85,8 @@ def test_draws_that_miss_a_part_are_warned_of_though_k_hat_is_low(
     found = run.summary()
     assert found["pareto_k"] < 0.7
     code = "weighted_variance_wrong" if known else "weighted_stein"
-    (told,) = [each for each in found["warnings"] if each.code == code]
-    assert f"{found['pareto_k']:.2f}" in told.values["hidden"]
+    (reported,) = [each for each in found["warnings"] if each.code == code]
+    assert f"{found['pareto_k']:.2f}" in reported.values["hidden"]
 
 
 def test_gradients_count_every_evaluation() -> None:
@@ -214,17 +214,17 @@ def test_a_full_covariance_of_too_many_dimensions_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_lane_of_a_race_is_measured_with_its_weights() -> None:
-    lanes = tuple(
+def test_a_entry_of_a_race_is_measured_with_its_weights() -> None:
+    entries = tuple(
         Spec("gaussian", {}, name, settings, chains=4, draws=None)
         for name, settings in (("pmcnet", {"draws_each": 25, "sigma0": 1.0}), ("hmc", {}))
     )
-    race = Race(RaceSpec(lanes, budget=20_000))
+    race = Race(RaceSpec(entries, budget=20_000))
     while not race.finished:
         race.advance(0.5)
     rows = {row["name"]: row for row in race.table()}
     assert rows["PMCnet"]["error"] < 0.3 and math.isnan(rows["PMCnet"]["rhat"])
-    assert all(lane.gradients <= 20_000 for lane in race.lanes)
+    assert all(entry.gradients <= 20_000 for entry in race.entries)
 
 
 def test_settings_of_the_ablations_change_while_a_run_goes_on() -> None:

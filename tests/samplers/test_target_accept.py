@@ -40,7 +40,7 @@ def finished(sampler: str, target: targets.Target, **changes: int) -> Run:
 
 
 @pytest.mark.parametrize("target_accept", [0.6, 0.8, 0.9])
-def test_the_size_is_that_of_the_wanted_acceptance(target_accept: float) -> None:
+def test_the_size_is_that_of_the_requested_acceptance(target_accept: float) -> None:
     rng = np.random.default_rng(1)
     runs = [found(target_accept, rng, 50) for _ in range(200)]
     mean = np.mean([acceptance(one.size(target_accept)) for one in runs])
@@ -50,7 +50,7 @@ def test_the_size_is_that_of_the_wanted_acceptance(target_accept: float) -> None
 
 
 @pytest.mark.parametrize("seed", some_quick(range(3), 1))
-def test_trees_are_accepted_as_was_wanted(seed: int) -> None:
+def test_trees_are_accepted_as_was_requested(seed: int) -> None:
     """Where the step size changed within a tree, 0.87 of the points were accepted after the warm-up, for 0.8."""
     target = targets.Gaussian(np.zeros(50), np.diag(np.geomspace(0.1, 10, 50) ** 2))
     run = finished("nuts", target, warmup=300, draws=200, seed=seed)

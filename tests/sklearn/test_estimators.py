@@ -116,20 +116,21 @@ def test_the_probability_of_a_class_is_that_which_is_predicted() -> None:
     np.testing.assert_allclose(np.exp(model.log_prob(x, y)), own, rtol=1e-4)
 
 
-def test_chains_that_disagree_are_told() -> None:
+def test_chains_that_disagree_are_reported() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2))
-    said = r"have not converged .*draws=32, warmup=4"
-    with pytest.warns(ConvergenceWarning, match=said):
+    statement = r"have not converged .*draws=32, warmup=4"
+    with pytest.warns(ConvergenceWarning, match=statement):
         model = BNNRegressor(**QUICK | {"warmup": 1, "draws": 8}).fit(x, x[:, 0] ** 2)
     assert model.rhat_ > 1.05
 
 
 @pytest.mark.parametrize(
-    ("given", "said"), [({"sampler": "nut"}, "nuts"), ({"activation": "sine"}, "activation"), ({"hidden": 0}, "hidden")]
+    ("given", "statement"),
+    [({"sampler": "nut"}, "nuts"), ({"activation": "sine"}, "activation"), ({"hidden": 0}, "hidden")],
 )
-def test_what_does_not_fit_is_a_sentence(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(BnnvizError, match=said):
+def test_what_does_not_fit_is_a_sentence(given: dict[str, Any], statement: str) -> None:
+    with pytest.raises(BnnvizError, match=statement):
         BNNRegressor(**QUICK | given).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
 
 

@@ -37,7 +37,21 @@ def test_a_link_brings_the_same_race(target, names, chains, seed, warmup, budget
     assert (read, sentences) == (race, [])
 
 
-KEYS = ["target", "lanes", "budget", "chains", "1.leaps", "2.bound", "9.x", "t.size", "seed", ".", "1.", "x", "s.bound"]
+KEYS = [
+    "target",
+    "entries",
+    "budget",
+    "chains",
+    "1.leaps",
+    "2.bound",
+    "9.x",
+    "t.size",
+    "seed",
+    ".",
+    "1.",
+    "x",
+    "s.bound",
+]
 KEYS += ["1.start", "2.mode_steps", "1.warmup", "device", "0.bound", "²"]
 TEXTS = [
     "",
@@ -71,15 +85,15 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
     from bnnviz.cli.main import main
 
     shared = {"target": "gaussian", "target_settings": {"size": 3}, "chains": 2, "seed": 5, "warmup": 7}
-    lanes = (Spec(sampler="sgld", settings={"step_size": 0.01}, **shared), Spec(sampler="hmc", **shared))
-    race = RaceSpec(lanes, 50_000).checked()
+    entries = (Spec(sampler="sgld", settings={"step_size": 0.01}, **shared), Spec(sampler="hmc", **shared))
+    race = RaceSpec(entries, 50_000).checked()
     asked: list[RaceSpec] = []
     monkeypatch.setattr("bnnviz.cli.race._race", lambda spec, figure, as_json: asked.append(spec) or 0)
     with pytest.raises(SystemExit):
         main(shlex.split(race.as_command())[1:])
 
     class Asked:
-        said, table = "", ()
+        statement, table = "", ()
 
         def __init__(self, race, callback):
             asked.append(race.spec)
@@ -100,18 +114,18 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
 # --- views
 
 
-def scene(lanes: int = 3) -> dict:
+def scene(entries: int = 3) -> dict:
     return {
         "emits": ["curves"],
         "budget": 100_000,
-        "lanes": [{"name": f"Sampler {i}"} for i in range(lanes)],
+        "entries": [{"name": f"Sampler {i}"} for i in range(entries)],
     }
 
 
 def part(*errors: list[float], diverged: int | None = None) -> dict:
-    lanes = [
+    entries = [
         {
-            "lane": i,
+            "entry": i,
             "name": f"Sampler {i}",
             "gradients": np.geomspace(1e4, 1e5, len(each)),
             "error": np.array(each, dtype=float),
@@ -119,4 +133,4 @@ def part(*errors: list[float], diverged: int | None = None) -> dict:
         }
         for i, each in enumerate(errors)
     ]
-    return {"curves": {"lanes": lanes, "budget": 100_000}}
+    return {"curves": {"entries": entries, "budget": 100_000}}

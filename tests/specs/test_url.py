@@ -170,7 +170,7 @@ def test_a_bad_link_gets_its_sentence_and_a_run(query: str, sentence: str) -> No
     spec, sentences = OPENING.read_query(query)
     assert sentences, "nothing was said"
     assert sentences[0].startswith(sentence)
-    assert all("\n" not in said and len(said) < 280 for said in sentences)
+    assert all("\n" not in statement and len(statement) < 280 for statement in sentences)
     # Taken over as it is: a link to what was taken says nothing more.
     assert OPENING.read_query(spec.to_query()) == (spec, [])
 

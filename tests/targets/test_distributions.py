@@ -111,7 +111,7 @@ def test_a_run_of_a_distribution_has_its_moments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("distribution", "said"),
+    ("distribution", "statement"),
     [
         (d.Poisson(T(1.0)), "discrete"),
         (d.Categorical(torch.ones(3)), "discrete"),
@@ -119,6 +119,6 @@ def test_a_run_of_a_distribution_has_its_moments() -> None:
         (mixture(d.Poisson(T([1.0, 2.0]))), "discrete"),
     ],
 )
-def test_what_cannot_be_sampled_is_refused(distribution: d.Distribution, said: str) -> None:
-    with pytest.raises(BnnvizError, match=said):
+def test_what_cannot_be_sampled_is_refused(distribution: d.Distribution, statement: str) -> None:
+    with pytest.raises(BnnvizError, match=statement):
         bnnviz.start(distribution, "hmc")

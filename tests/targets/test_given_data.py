@@ -79,13 +79,13 @@ def test_chains_begin_at_the_weights_of_the_module(prior: str) -> None:
 def test_a_state_dict_that_does_not_fit_is_refused() -> None:
     target = bnnviz.BNN(perceptron(), (X, Y))
     weights = perceptron().state_dict()
-    for given, said in (
+    for given, statement in (
         ({**weights, "4.bias": torch.zeros(1)}, "has no 4.bias"),
         ({"0.weight": weights["0.weight"]}, "needs"),
         ({**weights, "0.bias": torch.zeros(4)}, "shape"),
         ({**weights, "0.bias": torch.full((3,), torch.nan)}, "non-finite"),
     ):
-        with pytest.raises(BnnvizError, match=said):
+        with pytest.raises(BnnvizError, match=statement):
             bnnviz.start(target, "hmc", start=given, **FEW)
     with pytest.raises(BnnvizError, match="0.weight is not sampled"):
         bnnviz.start(
@@ -125,6 +125,6 @@ def test_parts_are_sampled_by_name() -> None:
     tied.head = nn.Linear(3, 7)
     tied.head.weight = tied.embedding.weight
     assert bnnviz.BNN(tied, data, "categorical", sample=["head"]).dim == 28
-    for wrong, said in ((["hed"], "hed"), ([], "names no part"), ([1], "no such part")):
-        with pytest.raises(BnnvizError, match=said):
+    for wrong, statement in ((["hed"], "hed"), ([], "names no part"), ([1], "no such part")):
+        with pytest.raises(BnnvizError, match=statement):
             bnnviz.BNN(module, data, "categorical", sample=wrong)

@@ -90,26 +90,26 @@ def test_a_density_is_sampled_right_by_every_sampler_that_takes_it(kind: Kind, k
     assert worst(kind, known, sampled(known, sampler, draws, warmup, chains)) < LIMIT
 
 
-def test_draws_of_a_density_beside_it_are_told_apart() -> None:
+def test_draws_of_a_density_beside_it_are_distinguished() -> None:
     kind, known = next(case for case in CASES if case[1].density is asymmetric)
     draws = np.random.default_rng(0).laplace(-1 / 3, 4 / 3, (64, 100, 2))
     assert worst(kind, known, draws) > LIMIT
 
 
-def told(density: Density, sampler: str) -> str:
+def reported(density: Density, sampler: str) -> str:
     """Return all that is said of a density that cannot be sampled."""
     try:
         settings = {"step_size": 0.1} if sampler == "sgld" else {}
         run = bnnviz.start(density, sampler, dim=2, chains=4, draws=40, warmup=40, seed=1, settings=settings)
     except BnnvizError as refused:
         return refused.sentence
-    said = []
+    statement = []
     with contextlib.suppress(BnnvizError):
         try:
             run.run_to_end()
         except BnnvizError as stopped:
-            said.append(stopped.sentence)
-    return " ".join([*said, *map(str, run.summary()["warnings"])])
+            statement.append(stopped.sentence)
+    return " ".join([*statement, *map(str, run.summary()["warnings"])])
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,6 @@ def told(density: Density, sampler: str) -> str:
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_density_that_cannot_be_sampled_is_told(row: Refused, density: Density) -> None:
-    said = told(density, row.sampler)
-    assert re.search(row.says, said), said
+def test_a_density_that_cannot_be_sampled_is_reported(row: Refused, density: Density) -> None:
+    statement = reported(density, row.sampler)
+    assert re.search(row.says, statement), statement

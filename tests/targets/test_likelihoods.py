@@ -308,15 +308,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("likelihood", "outputs", "y", "said"), REFUSED)
-def test_what_does_not_fit_is_refused_in_one_sentence(likelihood, outputs, y, said) -> None:
-    with pytest.raises(BnnvizError, match=said) as error:
+@pytest.mark.parametrize(("likelihood", "outputs", "y", "statement"), REFUSED)
+def test_what_does_not_fit_is_refused_in_one_sentence(likelihood, outputs, y, statement) -> None:
+    with pytest.raises(BnnvizError, match=statement) as error:
         bnnviz.BNN(nn.Linear(1, outputs), (np.arange(3.0)[:, None], np.array(y)), likelihood=likelihood)
     assert str(error.value).count(". ") == 0
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "statement"),
     [
         (lambda: likelihoods.StudentT(df=2.0), "above 2"),
         (lambda: likelihoods.Ordinal(cut_points=[1.0, 0.0]), "finite and increasing"),
@@ -325,8 +325,8 @@ def test_what_does_not_fit_is_refused_in_one_sentence(likelihood, outputs, y, sa
         (lambda: posterior("several", noise_sd=[1.0, 2.0, 3.0]), "3 numbers"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(make, said: str) -> None:
-    with pytest.raises(BnnvizError, match=said):
+def test_settings_that_do_not_fit_are_refused(make, statement: str) -> None:
+    with pytest.raises(BnnvizError, match=statement):
         make()
 
 

@@ -137,7 +137,7 @@ def _independent(parameter: Parameter) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "statement"),
     [
         ({"parameters": {}}, "a dict of shapes or constraints"),
         ({"parameters": {"x": 0}}, "a positive integer"),
@@ -147,13 +147,13 @@ def _independent(parameter: Parameter) -> list[int]:
         ({}, "parameters="),
     ],
 )
-def test_what_are_no_parameters_is_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(BnnvizError, match=said):
+def test_what_are_no_parameters_is_refused(options: dict[str, Any], statement: str) -> None:
+    with pytest.raises(BnnvizError, match=statement):
         bnnviz.start(gamma, "nuts", **options)
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "statement"),
     [
         (lambda: bnnviz.interval(1, 1), "must be below the upper"),
         (lambda: bnnviz.above(math.inf), "finite number"),
@@ -162,8 +162,8 @@ def test_what_are_no_parameters_is_refused(options: dict[str, Any], said: str) -
         (lambda: Parameter(constraints.corr_cholesky, 4), "cannot satisfy"),
     ],
 )
-def test_a_constraint_that_cannot_be_is_refused(make, said: str) -> None:
-    with pytest.raises(BnnvizError, match=said):
+def test_a_constraint_that_cannot_be_is_refused(make, statement: str) -> None:
+    with pytest.raises(BnnvizError, match=statement):
         make()
 
 
@@ -238,7 +238,7 @@ def test_points_that_do_not_fit_are_refused(given: Any, says: str) -> None:
         ("wibble", "choose from target, sampler, dim, parameters, draws"),
     ],
 )
-def test_a_keyword_that_there_is_not_is_told_with_what_may_be_meant(keyword: str, says: str) -> None:
+def test_a_keyword_that_there_is_not_is_reported_with_what_may_be_meant(keyword: str, says: str) -> None:
     with pytest.raises(BnnvizError) as refused:
         bnnviz.sample("banana", "hmc", **{keyword: 1})
     assert says in refused.value.sentence

@@ -46,7 +46,7 @@ def test_columns_of_about_the_size_one_are_taken_in_silence(values: np.ndarray) 
     ("observed", "how"),
     [(UNIT[:, 0] * 5e4, {}), (UNIT[:, 0] + 300, {"likelihood": "student_t"}), (UNIT[:, :2] * 1e-3, {"outputs": 2})],
 )
-def test_observations_of_another_size_are_told(observed: np.ndarray, how: dict[str, Any]) -> None:
+def test_observations_of_another_size_are_reported(observed: np.ndarray, how: dict[str, Any]) -> None:
     how = dict(how)
     module = network(outputs=how.pop("outputs", 1))
     (note,) = bnnviz.BNN(module, (UNIT, observed), **how).remarks()

@@ -52,7 +52,7 @@ def test_derivatives_by_hand_are_those_of_automatic_differentiation(prior, path,
 
 
 @pytest.mark.parametrize("prior", ["equal", "fan_in", "learned"])
-def test_the_weights_of_a_state_have_the_prior_that_is_said(prior):
+def test_the_weights_of_a_state_have_the_prior_that_is_stated(prior):
     target = network(prior)
     theta = 0.7 * states(target, 20_000)
     weights = target.unflatten(theta)
@@ -116,9 +116,9 @@ def test_a_scale_is_learned_of_ten_weights_at_least(inputs, hidden, expected):
 
 def test_a_prior_by_name_has_the_standard_deviations_that_it_gives():
     target = network(BY_NAME)
-    wanted = {"0.weight": 0.3, "0.bias": 2.0, "2.weight": 0.7, "2.bias": 2.0, "4.weight": 1.5, "4.bias": 2.0}
+    requested = {"0.weight": 0.3, "0.bias": 2.0, "2.weight": 0.7, "2.bias": 2.0, "4.weight": 1.5, "4.bias": 2.0}
     weights = target.unflatten(0.7 * states(target, 20_000))
-    assert {name: pytest.approx(part.std().item(), rel=0.02) for name, part in weights.items()} == wanted
+    assert {name: pytest.approx(part.std().item(), rel=0.02) for name, part in weights.items()} == requested
     # The potential is that of these normal distributions, up to a constant.
     theta = states(target)
     weights, noise = target.unflatten(theta), target.own_values(theta)["noise_sd"]
@@ -126,7 +126,7 @@ def test_a_prior_by_name_has_the_standard_deviations_that_it_gives():
     exact = -Normal(outputs, noise[:, None]).log_prob(target.y.reshape(-1)).sum(1)
     exact = exact + 0.5 * (theta[:, -1] / 0.7).square()
     for name, part in weights.items():
-        exact = exact - Normal(0.0, wanted[name]).log_prob(part).flatten(1).sum(1)
+        exact = exact - Normal(0.0, requested[name]).log_prob(part).flatten(1).sum(1)
     difference = target.potential(theta) - exact
     torch.testing.assert_close(difference, difference.mean().expand(3))
 

@@ -189,9 +189,9 @@ def test_the_gradient_is_that_of_the_energy(reading: Any, share: float) -> None:
     stretch = reading.stretch(c, nodes.expand(6, -1, -1)).expand_as(theta)
     entropy = (weights[:, None] * stretch.abs().log()).sum((1, 2))
     expected = (weights * target.potential(theta.flatten(0, 1)).view(6, -1)).sum(1)
-    (wanted,) = torch.autograd.grad((expected - share * entropy).sum(), c)
+    (requested,) = torch.autograd.grad((expected - share * entropy).sum(), c)
     found = energy(reading, target, c.detach(), nodes, weights, share)
-    assert torch.allclose(found.gradient, wanted)
+    assert torch.allclose(found.gradient, requested)
     assert torch.allclose(found.expected, expected) and torch.allclose(found.entropy, entropy)
 
 

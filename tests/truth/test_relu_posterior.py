@@ -97,6 +97,6 @@ def test_a_relu_network_is_sampled_right(sampler: str) -> None:
 
 
 @pytest.mark.slow
-def test_another_posterior_is_told_apart() -> None:
+def test_another_posterior_is_distinguished() -> None:
     z, p = largest(chains_of("bps", noise_sd=0.75))
     assert p < LEVEL, z

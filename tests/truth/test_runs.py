@@ -125,7 +125,7 @@ def test_network_posterior_agrees_with_importance_sampling(sampler, settings):
 
 
 @pytest.mark.slow
-def test_network_with_another_prior_is_told_apart():
+def test_network_with_another_prior_is_distinguished():
     """The same comparison goes red when the prior is not the one that the sampler used."""
     import torch
 
@@ -140,8 +140,8 @@ def test_network_with_another_prior_is_told_apart():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "settings"), [("bps", {"refresh_rate": 2.0}), ("boomerang", {})])
-@pytest.mark.parametrize("told", [True, False], ids=["changed", "not told"])
-def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, settings, told):
+@pytest.mark.parametrize("reported", [True, False], ids=["changed", "not told"])
+def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, settings, reported):
     """A network of seven weights whose points were moved while it ran; red where the run has not heard of it."""
     import torch
 
@@ -168,7 +168,7 @@ def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, sett
     run.prepare()
     while run.store.made.min() < 50:
         run.advance(0.1)
-    if told:
+    if reported:
         run.change({"target.points": after})
     while not run.finished:
         run.advance(1.0)
@@ -177,4 +177,4 @@ def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, sett
     features = np.concatenate([f, f**2], axis=2).mean(1)
     error = features.std(0, ddof=1) / np.sqrt(128)
     z = (features.mean(0) - known) / np.sqrt(error**2 + 0.004**2)
-    assert bool(2 * stats.norm.sf(np.abs(z).max()) * len(z) > LEVEL) is told, z
+    assert bool(2 * stats.norm.sf(np.abs(z).max()) * len(z) > LEVEL) is reported, z

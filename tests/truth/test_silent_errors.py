@@ -52,7 +52,7 @@ def codes(summary: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize("sampler", ["pmcnet", "pmcnet_light"])
 @pytest.mark.parametrize("density", [skewed, heavy])
 @pytest.mark.parametrize("seed", [0, 2])
-def test_weights_that_miss_a_tail_are_told(sampler: str, density: Any, seed: int) -> None:
+def test_weights_that_miss_a_tail_are_reported(sampler: str, density: Any, seed: int) -> None:
     found = bnnviz.sample(density, sampler, seed=seed, **POPULATION).summary()
     assert codes(found) & {"variance_elsewhere", "pareto_k"}
     if density is skewed:
@@ -176,7 +176,7 @@ def test_other_outputs_are_taken(module: nn.Module, likelihood: str, code: str |
     assert found == ([] if code is None else [code])
 
 
-def test_observations_beyond_what_a_module_reaches_are_told() -> None:
+def test_observations_beyond_what_a_module_reaches_are_reported() -> None:
     x, y = rows()
     assert "outputs_bounded" in [each.code for each in bnnviz.BNN(net(nn.Sigmoid()), (x, 100 * y)).remarks()]
 
@@ -209,7 +209,7 @@ def test_a_likelihood_without_a_finite_slope_is_refused(function: Any) -> None:
         (lambda f, y: torch.where(y > 0, -0.5 * (y - f[:, 0]) ** 2, torch.special.log_ndtr(-f[:, 0])), False),
     ],
 )
-def test_a_loss_is_told_from_a_log_likelihood(function: Any, is_loss: bool) -> None:
+def test_a_loss_is_reported_from_a_log_likelihood(function: Any, is_loss: bool) -> None:
     x, y = rows()
     found = [each.code for each in bnnviz.BNN(net(), (x, np.clip(y, 0, None)), function).remarks()]
     assert ("likelihood_sign" in found) == is_loss

@@ -48,7 +48,7 @@ def test_a_chance_and_its_limit_belong_together() -> None:
     assert p_value(0.1, 40, 300) == 1
 
 
-def test_errors_of_draws_and_of_their_path_are_told() -> None:
+def test_errors_of_draws_and_of_their_path_are_reported() -> None:
     target = targets.Gaussian(size=1)
     known = KnownAnswers.of(target)
     draws = 1.1 * target.exact_draws(64 * 50, seed=1).reshape(64, 50, 1)

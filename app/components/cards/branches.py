@@ -12,7 +12,7 @@ from bnnviz.figures.marks import future as future_number
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.session import Session
-from bnnviz_app.theme import SHEETS, lane_colour, styles
+from bnnviz_app.theme import SHEETS, entry_colour, styles
 
 _STYLES = styles(__file__)
 _BUTTON = {"variant": "outlined", "height": 32, "margin": (0, 3), "align": "center", "visible": False}
@@ -109,7 +109,7 @@ class BranchBar(PageComponent):
                 self._dress_branch(each, self._futures[i], i == self._followed)
 
     def _dress_branch(self, each: Any, future: dict[str, Any], followed: bool) -> None:
-        colour = lane_colour(future_number(future["letter"]))
+        colour = entry_colour(future_number(future["letter"]))
         look = {
             "borderLeft": f"12px solid {colour} !important",
             "fontWeight": 700 if followed else 400,

@@ -189,8 +189,8 @@ class FiguresCard(ExplainedCard):
         rows, futures = self._frame["rows"], self._frame.get("futures", ())
         meanings = [self._meaning(label) for label, _, _ in rows]
         if self._explaining:
-            told = [(label, meaning) for (label, _, _), meaning in zip(rows, meanings, strict=True) if meaning]
-            lines = "".join(f"<dt>{self._written(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in told)
+            reported = [(label, meaning) for (label, _, _), meaning in zip(rows, meanings, strict=True) if meaning]
+            lines = "".join(f"<dt>{self._written(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in reported)
             shown = f"<dl>{lines}</dl>"
         else:
             lines = "".join(

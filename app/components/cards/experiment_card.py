@@ -71,7 +71,7 @@ class ExperimentCard:
             margin=0,
             stylesheets=[_STYLES["head"]],
         )
-        self._head.on_msg(self._hear)
+        self._head.on_msg(self._receive)
         self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
         look = {"margin": (0, 0, 8, 0), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["card"]]}
         self.root = pn.Column(self._head, self._body, **look)
@@ -86,14 +86,14 @@ class ExperimentCard:
         """Whether any of its figures was measured."""
         return bool(self._records)
 
-    def _hear(self, event: Any) -> None:
+    def _receive(self, event: Any) -> None:
         """Open or close the card as its heading was pressed."""
         if isinstance(event.data, dict) and isinstance(event.data.get("open"), bool):
             self.turn(event.data["open"], by_reader=True)
 
-    def turn(self, wanted: bool, by_reader: bool = False, sought: bool = False) -> None:
+    def turn(self, requested: bool, by_reader: bool = False, sought: bool = False) -> None:
         """Open or close it; ``by_reader``: its reader did; ``sought``: the address names it."""
-        self._head.param.update(open=wanted, sought=sought)
+        self._head.param.update(open=requested, sought=sought)
         self._fill()
         if by_reader:
             self._on_open()

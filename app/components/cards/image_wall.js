@@ -1,7 +1,7 @@
 // The wall of the hardest images. A click selects an image.
 
 export function render({model}) {
-  const wall = make("div", {className: "tiles"}), told = make("p"), root = make("div", {}, wall, told)
+  const wall = make("div", {className: "tiles"}), reported = make("p"), root = make("div", {}, wall, reported)
   const tiles = new Map()
 
   function tile(image) {
@@ -13,8 +13,8 @@ export function render({model}) {
   }
 
   function fill() {
-    const wanted = new Set(model.tiles.map((image) => image.index))
-    for (const index of tiles.keys()) { if (!wanted.has(index)) { tiles.delete(index) } }
+    const requested = new Set(model.tiles.map((image) => image.index))
+    for (const index of tiles.keys()) { if (!requested.has(index)) { tiles.delete(index) } }
     const buttons = model.tiles.map((image) => {
       if (!tiles.has(image.index)) { tiles.set(image.index, tile(image)) }
       const {button, words} = tiles.get(image.index)
@@ -29,8 +29,8 @@ export function render({model}) {
       button.setAttribute("aria-pressed", String(image.index === model.index))
       return button
     })
-    told.hidden = buttons.length > 0
-    told.textContent = model.waiting
+    reported.hidden = buttons.length > 0
+    reported.textContent = model.waiting
     const now = [...wall.children]
     if (buttons.length !== now.length || buttons.some((button, i) => button !== now[i])) {
       const focused = wall.getRootNode().activeElement

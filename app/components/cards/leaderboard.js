@@ -2,7 +2,7 @@
 // last in both orders. Definitions of the columns can replace the rows.
 
 export function render({model}) {
-  const table = make("table"), told = make("dl", {tabIndex: 0}), root = make("div", {}, table, told)
+  const table = make("table"), reported = make("dl", {tabIndex: 0}), root = make("div", {}, table, reported)
   let by = model.first, turned = false
 
   function compare(column) {
@@ -53,9 +53,9 @@ export function render({model}) {
 
   function explain() {
     const terms = [["1, 2, 3", model.rank], ...model.columns.map(([, head, doc]) => [head, doc])]
-    told.replaceChildren(...terms.flatMap(([term, doc]) => [make("dt", {textContent: term}), make("dd", {textContent: doc})]))
+    reported.replaceChildren(...terms.flatMap(([term, doc]) => [make("dt", {textContent: term}), make("dd", {textContent: doc})]))
     table.hidden = model.explaining
-    told.hidden = !model.explaining
+    reported.hidden = !model.explaining
   }
 
   model.on("rows", fill)

@@ -11,7 +11,7 @@ from panel.custom import JSComponent
 from bnnviz.figures import leaderboard as written
 from bnnviz_app.components.cards.cards import ExplainedCard
 from bnnviz_app.components.widgets import script, set_changed
-from bnnviz_app.theme import lane_colour, styles
+from bnnviz_app.theme import entry_colour, styles
 
 _STYLES = styles(__file__)
 _WHO = "sampler"
@@ -47,7 +47,7 @@ class LeaderboardCard(ExplainedCard):
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
-        self._chains = scene["lanes"][0]["spec"]["chains"]
+        self._chains = scene["entries"][0]["spec"]["chains"]
         self._rows, self._leaderboard.rows = [], []
 
     def update(self, frame: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ class LeaderboardCard(ExplainedCard):
     def _row(self, row: dict[str, Any]) -> list[Any]:
         return [
             row["ranks"],
-            lane_colour(row["lane"]),
+            entry_colour(row["entry"]),
             row["name"],
             written.settings_text(row["settings"]),
             written.divergence_text(row, self._chains),

@@ -34,7 +34,7 @@ class Place(PageComponent):
     def __init__(self, name: str, on_turn: Callable[[], None]) -> None:
         self.name, self._on_turn = name, on_turn
         self._chosen: str | None = None
-        self._kind = self._said = ""
+        self._kind = self._statement = ""
         self.parts: list[str] = []
         self._tabs = pmui.RadioButtonGroup(options=[], size="small", margin=0, sx=_TAB)
         self._choice = ReaderChoice((self._tabs,), lambda event: self._turn(event.new))
@@ -65,7 +65,7 @@ class Place(PageComponent):
 
     def say(self, text: str) -> None:
         """Show this text next to the tabs instead of that of the part in front."""
-        self._said = text
+        self._statement = text
         self._show()
 
     def magnify(self, large: bool) -> None:
@@ -79,7 +79,7 @@ class Place(PageComponent):
 
     def _show(self) -> None:
         names = titles(self.name)
-        text = self._said or _LINES.get(self._kind if self.front == "prediction" else self.front or "", "")
+        text = self._statement or _LINES.get(self._kind if self.front == "prediction" else self.front or "", "")
         with self._choice.setting():
             options = {names[part]: part for part in self.parts}
             set_changed(self._tabs, options=options, value=self.front, visible=len(self.parts) > 1)

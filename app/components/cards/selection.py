@@ -22,7 +22,7 @@ class SelectionLink(PageComponent):
         self.active = False
         for part, view in views.items():
             if view.pointer is not None:
-                view.pointer.listen(partial(self._hear, part))
+                view.pointer.listen(partial(self._receive, part))
 
     def reset(self, scene: dict[str, Any] | None = None) -> None:
         """Begin a new run, in which nothing is picked."""
@@ -39,7 +39,7 @@ class SelectionLink(PageComponent):
         for view in self._views.values():
             view.mark(selection if self.active else _NOTHING)
 
-    def _hear(self, part: str, message: dict[str, Any]) -> None:
+    def _receive(self, part: str, message: dict[str, Any]) -> None:
         if message["do"] == "box":
             self._box = None if message["box"] is None else {"view": part, "box": message["box"]}
             self._unbox(but=part)

@@ -119,8 +119,8 @@ class SettingControl:
 
     def matches(self, text: str) -> bool:
         """Return whether a text is in the name, the label or the doc."""
-        said = f"{self.name} {self._label} {self.setting['doc']}"
-        return text.casefold() in said.casefold()
+        statement = f"{self.name} {self._label} {self.setting['doc']}"
+        return text.casefold() in statement.casefold()
 
     def _mark(self) -> None:
         """Write the label, with a mark where the value is not the default."""

@@ -71,7 +71,7 @@ class PointEditor(PageComponent):
         presets = _PRESETS["classes" if self._classes else "curve"]
         set_changed(self.presets, items=[{"label": name} for name in (_UNDO, _CLEAR, _OWN, *presets)])
 
-    def hear(self, message: dict[str, Any]) -> None:
+    def receive(self, message: dict[str, Any]) -> None:
         """Apply an action in the figure."""
         deeds = {"add": self._add, "move": self._move, "delete": self._delete}
         if message["do"] in deeds:

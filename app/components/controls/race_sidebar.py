@@ -14,30 +14,30 @@ from bnnviz.specs.run import Spec
 from bnnviz_app.components.controls.controls import Controls, folded
 from bnnviz_app.components.controls.sidebar import SpecSidebar, column, section
 from bnnviz_app.components.widgets import button, icon_button
-from bnnviz_app.theme import lane_colour
+from bnnviz_app.theme import entry_colour
 
 (BUDGET,) = RaceSpec.described()
 _FIELD = {"sizing_mode": "stretch_width", "size": "small"}
 
 
-class LaneControl:
+class EntryControl:
     """Choose one sampler and its folded settings."""
 
     def __init__(
         self,
         items: list[dict[str, Any]],
         number: int,
-        lane: Spec,
+        entry: Spec,
         on_change: Callable[[], None],
-        on_remove: Callable[[LaneControl], None],
+        on_remove: Callable[[EntryControl], None],
     ) -> None:
         self._items = {item["name"]: item for item in items}
-        self._on_change, self._lane = on_change, lane
+        self._on_change, self._entry = on_change, entry
         self._controls: Controls | None = None
         self._select = pmui.Select(
             label=f"Sampler {number + 1}",
             options={item["title"]: item["name"] for item in items},
-            value=lane.sampler,
+            value=entry.sampler,
             margin=(9, 0, 3, 8),
             **_FIELD,
         )
@@ -53,10 +53,10 @@ class LaneControl:
         self._build()
 
     @property
-    def lane(self) -> Spec:
+    def entry(self) -> Spec:
         """The chosen sampler; settings without a control stay unchanged."""
-        settings = self._lane.settings if self._controls is None else self._lane.settings | self._controls.values()
-        return self._lane.replace(sampler=self._select.value, settings=settings)
+        settings = self._entry.settings if self._controls is None else self._entry.settings | self._controls.values()
+        return self._entry.replace(sampler=self._select.value, settings=settings)
 
     def __contains__(self, name: str) -> bool:
         return name == "sampler" or any(setting["name"] == name for setting in self._offered())
@@ -77,7 +77,7 @@ class LaneControl:
         """Take another place and colour in the race."""
         self._select.label = f"Sampler {number + 1}"
         self._remove.disabled = not removable
-        self.root.styles = {"border-left": f"5px solid {lane_colour(number)}", "border-radius": "3px"}
+        self.root.styles = {"border-left": f"5px solid {entry_colour(number)}", "border-radius": "3px"}
 
     def _offered(self) -> list[dict[str, Any]]:
         settings = self._items[self._select.value]["settings"]
@@ -95,11 +95,11 @@ class LaneControl:
         """Return the controls, which are made when they are first needed."""
         if self._controls is None:
             self._controls = Controls(self._offered(), lambda changed: self._on_change())
-            self._controls.set(self._lane.settings)
+            self._controls.set(self._entry.settings)
         return self._controls
 
     def _picked(self, event: Any) -> None:
-        self._lane = self._lane.replace(sampler=event.new, settings={})
+        self._entry = self._entry.replace(sampler=event.new, settings={})
         self._build()
         self._on_change()
 
@@ -112,7 +112,7 @@ class RaceSidebar(SpecSidebar):
     def __init__(self, catalogue: dict[str, Any], on_spec: Callable[[RaceSpec], None], spec: RaceSpec) -> None:
         super().__init__(catalogue, on_spec, spec, [BUDGET])
         self._samplers = catalogue["samplers"]
-        self._lanes: list[LaneControl] = []
+        self._entries: list[EntryControl] = []
         self._column = pn.Column(sizing_mode="stretch_width", margin=0)
         self._add = button("Add a sampler", self._append, icon="add", margin=(2, 14))
         samplers, race = (section("SAMPLERS"), self._column, self._add), (section("RACE"), self._run.root)
@@ -123,48 +123,48 @@ class RaceSidebar(SpecSidebar):
         """Show a race in the controls."""
         super().show(spec)
         self._run.set({"budget": spec.budget})
-        self._lanes = [self._control(number, lane) for number, lane in enumerate(spec.lanes)]
+        self._entries = [self._control(number, entry) for number, entry in enumerate(spec.entries)]
         self._arrange()
 
     def error(self, error: BnnvizError) -> bool:
         """Show an error next to its control; return False if no control here matches."""
         number, dot, name = (error.field or "").partition(".")
-        if dot and number.isdigit() and int(number) < len(self._lanes) and name in self._lanes[int(number)]:
-            self._lanes[int(number)].error(name, error.message.text)
+        if dot and number.isdigit() and int(number) < len(self._entries) and name in self._entries[int(number)]:
+            self._entries[int(number)].error(name, error.message.text)
             return True
         return super().error(error)
 
     @staticmethod
     def _first(spec: RaceSpec) -> Spec:
-        return spec.lanes[0]
+        return spec.entries[0]
 
-    def _control(self, number: int, lane: Spec) -> LaneControl:
-        return LaneControl(self._samplers, number, lane, self._renew, self._take_out)
+    def _control(self, number: int, entry: Spec) -> EntryControl:
+        return EntryControl(self._samplers, number, entry, self._renew, self._take_out)
 
     def _arrange(self) -> None:
-        self._column[:] = [lane.root for lane in self._lanes]
-        self._add.disabled = len(self._lanes) >= MOST
-        for number, lane in enumerate(self._lanes):
-            lane.rename(number, len(self._lanes) > FEWEST)
+        self._column[:] = [entry.root for entry in self._entries]
+        self._add.disabled = len(self._entries) >= MOST
+        for number, entry in enumerate(self._entries):
+            entry.rename(number, len(self._entries) > FEWEST)
 
     def _append(self) -> None:
         """Add a sampler that does not race yet."""
-        racing = {lane.lane.sampler for lane in self._lanes}
+        racing = {entry.entry.sampler for entry in self._entries}
         name = next((item["name"] for item in self._samplers if item["name"] not in racing), self._samplers[0]["name"])
-        lane = self._spec.lanes[0].replace(sampler=name, settings={})
-        self._lanes.append(self._control(len(self._lanes), lane))
+        entry = self._spec.entries[0].replace(sampler=name, settings={})
+        self._entries.append(self._control(len(self._entries), entry))
         self._arrange()
         self._renew()
 
-    def _take_out(self, lane: LaneControl) -> None:
-        if len(self._lanes) > FEWEST:
-            self._lanes.remove(lane)
+    def _take_out(self, entry: EntryControl) -> None:
+        if len(self._entries) > FEWEST:
+            self._entries.remove(entry)
             self._arrange()
             self._renew()
 
     def _renew(self) -> None:
-        for lane in self._lanes:
-            lane.clear()
+        for entry in self._entries:
+            entry.clear()
         super()._renew()
 
     def _chosen(self) -> RaceSpec:
@@ -172,4 +172,4 @@ class RaceSidebar(SpecSidebar):
         budget = run.pop("budget")
         shared = {"target": self.target.name, "target_settings": settings, **run}
         whole = int(budget) if isinstance(budget, float) and budget.is_integer() else budget
-        return type(self._spec)(tuple(lane.lane for lane in self._lanes), whole).replace(**shared)
+        return type(self._spec)(tuple(entry.entry for entry in self._entries), whole).replace(**shared)

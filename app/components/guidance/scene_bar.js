@@ -19,6 +19,6 @@ export function render({model}) {
   }
   for (const name of ["title", "text", "place", "choices", "back", "next"]) { model.on(name, fill) }
   fill()
-  const step = make("div", {className: "told"}, title, text, choices)
+  const step = make("div", {className: "reported"}, title, text, choices)
   return make("section", {className: "scene", label: "Scene"}, step, make("div", {className: "steps"}, place, back, next, leave))
 }

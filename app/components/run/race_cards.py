@@ -10,14 +10,14 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.lanes import of_lane
+from bnnviz.figures.entries import of_entry
 from bnnviz.figures.live.view import View
 from bnnviz.numerals import count
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.run.transport import Cell, StepTransport, rate
 from bnnviz_app.components.widgets import Text, set_changed
 from bnnviz_app.session import Session
-from bnnviz_app.theme import lane_colour, styles
+from bnnviz_app.theme import entry_colour, styles
 
 TITLES = {"path": "Trajectories", "prediction": "Predictions"}
 LEAST_HEIGHT = 80  # pixels
@@ -28,50 +28,50 @@ _STYLES = styles(__file__)
 _SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
 
 
-def grid(lanes: int, large: bool = False) -> str:
+def grid(entries: int, large: bool = False) -> str:
     """Return the CSS grid template: the samplers, the curves at their side, and the table below."""
     sizes = (_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE) if large else (_TABLE, _ROW, _MOST_TABLE)
     table, row_height, most = sizes
-    if lanes == 3:
+    if entries == 3:
         # The curves are the fourth of four.
-        rows = [["lane0"] * 3 + ["lane1"] * 3, ["lane2"] * 3 + ["curves"] * 3]
+        rows = [["entry0"] * 3 + ["entry1"] * 3, ["entry2"] * 3 + ["curves"] * 3]
         columns = "minmax(0, 1fr) " * 6
     else:
-        across = 2 if lanes in (2, 4) else 3
-        beside = [list(range(i, min(i + across, lanes))) for i in range(0, lanes, across)]
-        rows = [[f"lane{number}" for number in row for _ in range(6 // len(row))] + ["curves"] for row in beside]
+        across = 2 if entries in (2, 4) else 3
+        beside = [list(range(i, min(i + across, entries))) for i in range(0, entries, across)]
+        rows = [[f"entry{number}" for number in row for _ in range(6 // len(row))] + ["curves"] for row in beside]
         columns = "minmax(0, 1fr) " * 6 + "minmax(0, 2.6fr)"
     wide = len(rows[0])
     lines = [(["caption"] * wide, "auto"), *((row, "minmax(0, 1fr)") for row in rows)]
-    lines.append((["table"] * wide, f"min({table + row_height * lanes}px, {most})"))
+    lines.append((["table"] * wide, f"min({table + row_height * entries}px, {most})"))
     # A template that names areas takes no repeat().
     return "\n" + "\n".join(f'"{" ".join(areas)}" {height}' for areas, height in lines) + f" / {columns}\n"
 
 
-class LaneCard(Card):
+class EntryCard(Card):
     """Show one picture of one sampler, with its colour, its spent budget and its divergence."""
 
     def __init__(self, picture: type[Figure], number: int, name: str, dark: bool) -> None:
         self.name, self.number, self.part = name, number, picture.needs[0]
         self._spent, self._badge = 0.0, ""
-        view = View(of_lane(picture, number, name), dark=dark)
+        view = View(of_entry(picture, number, name), dark=dark)
         view.root.min_height = LEAST_HEIGHT
-        super().__init__(view, place=f"lane{number}", legend=False)
-        self._title.stylesheets = [*self._title.stylesheets, _STYLES["lane"]]
+        super().__init__(view, place=f"entry{number}", legend=False)
+        self._title.stylesheets = [*self._title.stylesheets, _STYLES["entry"]]
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race; with a known density, all samplers keep its window."""
         super().reset(scene)
-        self.view.follow = scene["lanes"][self.number]["plane"]["contour"] is None
+        self.view.follow = scene["entries"][self.number]["plane"]["contour"] is None
 
-    def stand(self, lane: dict[str, Any], budget: int, chains: int) -> None:
+    def stand(self, entry: dict[str, Any], budget: int, chains: int) -> None:
         """Show the progress of the sampler."""
-        self._spent = lane["spent"] / budget
-        self._badge = "diverged" if lane["diverged"] else f"{lane['lost']} of {chains} lost" if lane["lost"] else ""
+        self._spent = entry["spent"] / budget
+        self._badge = "diverged" if entry["diverged"] else f"{entry['lost']} of {chains} lost" if entry["lost"] else ""
         set_changed(self._title, object=self._heading())
 
     def _heading(self) -> str:
-        colour = lane_colour(self.number)
+        colour = entry_colour(self.number)
         share = f"{100 * self._spent:.0f}"
         spent = f"<i style='width:{share}%; background:{colour}'></i>"
         bar = f"<span class='bar' title='{share} % of its budget spent'>{spent}</span>"
@@ -105,7 +105,7 @@ class RaceTransport(StepTransport):
         return [
             (84, "step", count(status["step"]), "steps"),
             (130, "gradients", rate(status, "gradients_per_s"), "gradients/s"),
-            (150, "spent", count(max(lane["spent"] for lane in status["lanes"])), "gradients each"),
+            (150, "spent", count(max(entry["spent"] for entry in status["entries"])), "gradients each"),
         ]
 
     def _cells(self, status: dict[str, Any]) -> list[Cell]:
@@ -125,7 +125,7 @@ def picture_switch() -> pmui.RadioButtonGroup:
 
 
 def _budget_html(status: dict[str, Any]) -> str:
-    spent, budget = max(lane["spent"] for lane in status["lanes"]), status["budget"]
+    spent, budget = max(entry["spent"] for entry in status["entries"]), status["budget"]
     share = f"{100 * status['progress']:.1f}"
     return (
         f"<div class='budget'><span class='track' role='progressbar' aria-label='Budget' aria-valuenow='{share}'>"
@@ -141,7 +141,7 @@ def _reference_text(reference: dict[str, Any] | None) -> str:
         quality = f", R-hat {reference['rhat']:.2f}" if math.isfinite(reference["rhat"]) else ""
         return f"reference: {reference['title']}, {reference['draws']:,} draws{quality}"
     so_far = (
-        f"{reference['draws']:,} of {reference['wanted']:,} draws"
+        f"{reference['draws']:,} of {reference['requested']:,} draws"
         if reference["phase"] == "sampling"
         else reference["phase"]
     )

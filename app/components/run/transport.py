@@ -107,12 +107,12 @@ class Transport(PageComponent):
     def _strip(self, timeline: View) -> pn.pane.Bokeh:
         """Return the strip of events, on which a click goes back."""
 
-        def hear(message: dict[str, Any]) -> None:
+        def receive(message: dict[str, Any]) -> None:
             step = timeline.figure.nearest(message["x"]) if message["do"] == "cell" else None
             if step is not None:
                 self.back(step)
 
-        timeline.pointer.listen(hear)
+        timeline.pointer.listen(receive)
         look = {"sizing_mode": "stretch_width", "height": 38, "margin": (0, 4), "css_classes": ["wide"]}
         return pn.pane.Bokeh(timeline.root, **look)
 

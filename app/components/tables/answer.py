@@ -14,10 +14,10 @@ _FAR = (
 
 def answer_html(part: dict[str, Any], target: str, span: tuple[float, float]) -> str:
     """Return the part ``row`` of a frame as HTML."""
-    said = _of_classes(part, target) if part["probabilities"] is not None else _of_numbers(part, target, span)
+    statement = _of_classes(part, target) if part["probabilities"] is not None else _of_numbers(part, target, span)
     far = f"<p class='far'>{_FAR}</p>" if part["far"] else "<p>Near the training data.</p>"
     note = f"<p class='quiet'>{html.escape(part['note'])}</p>" if part["note"] else ""
-    return f"{said}{far}{note}<p class='quiet'>By {part['draws']:,} draws of the weights.</p>"
+    return f"{statement}{far}{note}<p class='quiet'>By {part['draws']:,} draws of the weights.</p>"
 
 
 def _of_numbers(part: dict[str, Any], target: str, span: tuple[float, float]) -> str:

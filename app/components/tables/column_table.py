@@ -31,17 +31,17 @@ class ColumnTable:
     def __init__(self, on_role: Callable[[str, str], None]) -> None:
         self._on_role = on_role
         self.root = ColumnRows(sizing_mode="stretch_width", margin=(6, 0), stylesheets=[_STYLES["columns"]])
-        self.root.on_msg(self._hear)
+        self.root.on_msg(self._receive)
 
     def show(self, found: TableOverview, choices: TableChoices) -> None:
         """Show the columns and their roles."""
         set_changed(self.root, rows=[_row(column, choices) for column in found.columns])
 
-    def _hear(self, event: Any) -> None:
-        told = event.data if isinstance(event.data, dict) else {}
+    def _receive(self, event: Any) -> None:
+        reported = event.data if isinstance(event.data, dict) else {}
         known = [row["name"] for row in self.root.rows if not row["fixed"]]
-        if told.get("column") in known and told.get("role") in (INPUT, TARGET, LEFT):
-            self._on_role(told["column"], told["role"])
+        if reported.get("column") in known and reported.get("role") in (INPUT, TARGET, LEFT):
+            self._on_role(reported["column"], reported["role"])
 
 
 def _row(column: ColumnOverview, choices: TableChoices) -> dict[str, Any]:

@@ -76,8 +76,8 @@ def _by_rows(entries: list[dict[str, Any]], rows: int) -> dict[str, Any]:
 
 def _sized(spec: Spec, hidden: str, role: Role) -> Spec:
     """Return the spec with the requested number of hidden units, up to the limit of the role."""
-    wanted = [hidden, *(each for each in _PRESET["smaller"] if int(each) < int(hidden))]
-    for last, units in enumerate(wanted, 1 - len(wanted)):
+    requested = [hidden, *(each for each in _PRESET["smaller"] if int(each) < int(hidden))]
+    for last, units in enumerate(requested, 1 - len(requested)):
         made = spec.replace(target_settings={**spec.target_settings, "hidden": units}).checked()
         try:
             role.check(made)

@@ -86,7 +86,7 @@ class RowQuestion(PageComponent):
 
     def _build(self) -> None:
         self._form = RowForm(sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["form"]])
-        self._form.on_msg(self._hear)
+        self._form.on_msg(self._receive)
         self._answer = Text(_WAITS, sizing_mode="stretch_width", margin=(10, 0, 0, 0), stylesheets=[_STYLES["answer"]])
         self._dialog = Dialog("Predict a row", self._form, self._answer)
         self.root.append(self._dialog.root)
@@ -106,7 +106,7 @@ class RowQuestion(PageComponent):
         elif self._row is not None:
             self._on_row(self._row.tolist())
 
-    def _hear(self, event: Any) -> None:
+    def _receive(self, event: Any) -> None:
         texts = event.data.get("texts") if isinstance(event.data, dict) else None
         if isinstance(texts, dict) and self._table is not None:
             self._ask(texts)

@@ -143,7 +143,7 @@ class YourData:
     # ---- the user's options -------------------------------------------------------------------------------
 
     def _choices(self) -> TableChoices:
-        missing = self._said_missing()
+        missing = self._statement_missing()
         return TableChoices(
             self._target.value,
             None if self._task.value == _ASK else self._task.value,
@@ -203,14 +203,14 @@ class YourData:
             if answer.option == "leave_out":
                 self._left = (*self._left, *answer.values)
             elif answer.option == "missing":
-                self._missing.value = "; ".join([*self._said_missing(), *answer.values])
+                self._missing.value = "; ".join([*self._statement_missing(), *answer.values])
             elif answer.option == "task":
                 self._task.value = answer.values[0]
             else:
                 self._decimal.value = answer.values[0]
         self._read()
 
-    def _said_missing(self) -> list[str]:
+    def _statement_missing(self) -> list[str]:
         return [text.strip() for text in self._missing.value.split(";") if text.strip()]
 
     def _choose_role(self, name: str, role: str) -> None:

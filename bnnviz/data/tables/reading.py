@@ -93,8 +93,8 @@ def _of_frame(given: Any, name: str, missing: Sequence[str], verbatim: Sequence[
     return Content(frame, name, source.of_index(given), digest.hexdigest(), ".", from_text=False)
 
 
-def _check_names(names: Sequence[str], wanted: Sequence[str], name: str) -> None:
-    for key in wanted:
+def _check_names(names: Sequence[str], requested: Sequence[str], name: str) -> None:
+    for key in requested:
         if key not in names:
             raise BnnvizError(f"The file {name} has no column {key} to keep; it has {listed(names)}.", "keep")
 

@@ -21,7 +21,7 @@ class ProbabilitySpread(NamedTuple):
     """A histogram of probabilities and a fitted beta density.
 
     ``edges`` (bins + 1,) and ``density`` (bins,) define the histogram. ``beta`` contains the parameters of the fitted
-    density, or None; ``x`` and ``fit`` (points,) its values; ``said`` a note on the fit.
+    density, or None; ``x`` and ``fit`` (points,) its values; ``statement`` a note on the fit.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class ProbabilitySpread(NamedTuple):
     beta: tuple[float, float] | None
     x: np.ndarray
     fit: np.ndarray
-    said: str
+    statement: str
 
 
 def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> ProbabilitySpread:

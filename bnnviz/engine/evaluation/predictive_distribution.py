@@ -349,6 +349,6 @@ def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, 
         inside = (observed >= low) & (observed <= high)
         figures |= {
             "coverage": float(inside[rows].mean()),
-            "wanted_coverage": max(found.quantiles) - min(found.quantiles),
+            "requested_coverage": max(found.quantiles) - min(found.quantiles),
         }
     return figures

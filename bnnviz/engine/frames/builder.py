@@ -343,7 +343,7 @@ class FrameBuilder:
             "events_per_s": self._rates.events,
             "gradients_per_s": self._rates.gradients,
             "elapsed": run.seconds,
-            "era": run.era,
+            "generation": run.generation,
             "message": (run.error or run.notes[-1]).text if run.error or run.notes else "",
             "progress": run.progress,
         }
@@ -355,7 +355,7 @@ class FrameBuilder:
             return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
         rests = run.sampler.traits.one_point and run.finished
         if fast and run.phase != "start" and not rests:
-            changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
+            changed = _CHANGED if run.generation and time.perf_counter() < self._begun + _CHANGED_S else ""
             narrow = "" if self._variances.remark is None else f" {self._variances.remark.text}"
             part = {"text": changed + self._counted.sentence + narrow + self._held_way(), "kind": "summary"}
         warnings = run.sampler.text(run.sampler).warnings(self._counted.figures)

@@ -43,7 +43,7 @@ class Branch:
     timeline: Timeline
     since: int
     drawn: int
-    era: int
+    generation: int
     script: deque[LoggedChange] = field(default_factory=deque)
 
     @property
@@ -64,7 +64,7 @@ class Branch:
     def draws(self) -> Tensor:
         """Return the draws (chains, draws, dim) of its living chains since the fork."""
         store = self.run.store
-        first = 0 if self.run.era != self.era else -(-self.drawn // store.every)
+        first = 0 if self.run.generation != self.generation else -(-self.drawn // store.every)
         return store.view(self.run.alive)[:, first:]
 
 
@@ -318,7 +318,7 @@ class Fork:
                 "kinds": list(branch.timeline.kinds),
                 "since": branch.since,
                 "drawn": branch.drawn,
-                "era": branch.era,
+                "generation": branch.generation,
                 "script": list(branch.script),
             }
             for branch in self.branches
@@ -349,7 +349,7 @@ def _alone(part: Any) -> Any:
 
 def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[LoggedChange]) -> Branch:
     drawn = int(run.store.made.min()) - run.store.skip
-    return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.era, script)
+    return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.generation, script)
 
 
 def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
@@ -358,7 +358,7 @@ def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
         timeline.add(step, kind)
     timeline.follow(run)
     script = deque(tuple(change) for change in saved["script"])
-    return Branch(saved["letter"], run, timeline, saved["since"], saved["drawn"], saved["era"], script)
+    return Branch(saved["letter"], run, timeline, saved["since"], saved["drawn"], saved["generation"], script)
 
 
 def _in_words(run: ViewedRun, name: str, value: Any) -> str:

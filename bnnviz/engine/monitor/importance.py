@@ -57,7 +57,7 @@ class Importance:
         found = self._run.chain_trace.current()
         if found is None:
             return self._rows
-        key = self._run.chain_trace.iteration, self._run.era
+        key = self._run.chain_trace.iteration, self._run.generation
         if key != self._key:
             self._key, self._rows = key, self._taken(*found)
         return self._rows

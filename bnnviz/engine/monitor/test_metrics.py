@@ -42,10 +42,10 @@ class TestMetrics:
     def part(self, name: str) -> dict[str, Any]:
         """Return a part of a frame; empty before there are draws."""
         iteration = self._run.chain_trace.iteration
-        if iteration and (iteration, self._run.era) != self._key:
+        if iteration and (iteration, self._run.generation) != self._key:
             theta = self._importance.current(_DRAWS)
             if len(theta):
-                self._key = iteration, self._run.era
+                self._key = iteration, self._run.generation
                 self._take(iteration, predict(self._run.target, theta))
         return self._parts.get(name, {})
 

@@ -95,31 +95,31 @@ class ImageQueries:
 
     def answer(self, number: int) -> np.ndarray:
         """Return a sampler's predictions of the image and its rotations by `ANGLES`: (draws, 1 + angles, classes)."""
-        lane = self._race.lanes[number]
-        key, now = (self.number, lane.predictive_cache.version), time.perf_counter()
+        entry = self._race.entries[number]
+        key, now = (self.number, entry.predictive_cache.version), time.perf_counter()
         held, at, found = self._answers.get(number, ((-1, -1), 0.0, np.empty((0, 0, 0))))
         if held != key and (held[0] != key[0] or now - at > _ANSWER_AGE):
-            found = self._ask(lane)
+            found = self._ask(entry)
             self._answers[number] = key, time.perf_counter(), found
         return found
 
-    def _ask(self, lane: Any) -> np.ndarray:
-        theta = lane.predictive_cache.draws(_DRAWS)
+    def _ask(self, entry: Any) -> np.ndarray:
+        theta = entry.predictive_cache.draws(_DRAWS)
         if not len(theta):
             return np.empty((0, 1 + len(ANGLES), self._race.images.classes), np.float32)
         images = np.stack([self.turned, *(_turned(self._pixels, angle) for angle in ANGLES)])
-        rows = self._rows(images, lane)
+        rows = self._rows(images, entry)
         begun = time.perf_counter()
-        found = [probabilities(lane.target, theta[:1], rows)]
+        found = [probabilities(entry.target, theta[:1], rows)]
         each = max(time.perf_counter() - begun, 1e-6)
-        allowed = int(np.clip(_ASK_S / (each * len(self._race.lanes)), _FEWEST, len(theta)))
+        allowed = int(np.clip(_ASK_S / (each * len(self._race.entries)), _FEWEST, len(theta)))
         chosen = np.linspace(0, len(theta) - 1, allowed).astype(int)[1:]
-        return np.stack(found + [probabilities(lane.target, theta[i : i + 1], rows) for i in chosen])
+        return np.stack(found + [probabilities(entry.target, theta[i : i + 1], rows) for i in chosen])
 
-    def _rows(self, images: np.ndarray, lane: Any) -> torch.Tensor:
+    def _rows(self, images: np.ndarray, entry: Any) -> torch.Tensor:
         """Return bytes (rows, channels, height, width), scaled for the network."""
         x = scaled_pixels(images, self._race.images)
-        return torch.as_tensor(x, dtype=lane.target.dtype, device=lane.target.device)
+        return torch.as_tensor(x, dtype=entry.target.dtype, device=entry.target.device)
 
     # adversarial images
 
@@ -133,13 +133,13 @@ class ImageQueries:
         number = self._due()
         if number is None:
             return False
-        lane = self._race.lanes[number]
+        entry = self._race.entries[number]
         made, done = self._attacks.get(number, (0, []))
         if len(done) >= len(EPS) or not done:
-            made, done = lane.predictive_cache.asked, []
-        theta = lane.predictive_cache.draws(_ATTACKED_DRAWS)
+            made, done = entry.predictive_cache.asked, []
+        theta = entry.predictive_cache.draws(_ATTACKED_DRAWS)
         rows = min(ATTACKED_ROWS, len(self._race.images.y_test))
-        found = attack(lane.target, theta, eps=[EPS[len(done)]], rows=rows)
+        found = attack(entry.target, theta, eps=[EPS[len(done)]], rows=rows)
         self._attacks[number] = made, [*done, found]
         return True
 
@@ -149,8 +149,8 @@ class ImageQueries:
 
     def _due(self) -> int | None:
         """Return a sampler with draws not yet attacked or doubled since; None if there is no such sampler."""
-        for number, lane in enumerate(self._race.lanes):
-            asked = lane.predictive_cache.asked
+        for number, entry in enumerate(self._race.entries):
+            asked = entry.predictive_cache.asked
             made, done = self._attacks.get(number, (0, []))
             unfinished = 0 < len(done) < len(EPS)
             if asked >= 2 and (unfinished or asked >= max(2, _ATTACK_GROWTH * made)):

@@ -12,9 +12,9 @@ from torch import Tensor
 from bnnviz import data as datasets
 from bnnviz import diagnostics
 from bnnviz.data import ImageSet
+from bnnviz.engine.race.entry import Entry
 from bnnviz.engine.race.image_queries import ImageQueries
 from bnnviz.engine.race.image_view import ImageRaceView
-from bnnviz.engine.race.lane import Lane
 from bnnviz.engine.race.predictive_cache import PredictiveCache
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.race.view import RaceView
@@ -40,7 +40,7 @@ class CoursePoint(NamedTuple):
     ece: float
 
 
-class ImageLane(Lane):
+class ImageEntry(Entry):
     """Run a sampler whose draws answer image queries."""
 
     predictive_cache: PredictiveCache
@@ -84,19 +84,19 @@ class ImageRace(Race):
     """Run a race on images, driven like a `Race`; it continues after the budgets until all queries are answered."""
 
     spec_class: ClassVar[type[RaceSpec]] = ImageRaceSpec
-    lane_class: ClassVar[type[Lane]] = ImageLane
+    entry_class: ClassVar[type[Entry]] = ImageEntry
     view_class: ClassVar[type[RaceView]] = ImageRaceView
 
     def __init__(self, spec: ImageRaceSpec) -> None:
         super().__init__(spec)
-        data = getattr(self.lanes[0].target, "data_set", None)
+        data = getattr(self.entries[0].target, "data_set", None)
         if not isinstance(data, ImageSet):
             raise BnnvizError("This race requires a target with images.", "target")
         self._looked = 0.0
         self.wall = WALLS[0]
         self.images, self.ood = data, _first_ood(data)
-        for lane in self.lanes:
-            lane.predictive_cache = PredictiveCache(lane, _rows(data, lane))
+        for entry in self.entries:
+            entry.predictive_cache = PredictiveCache(entry, _rows(data, entry))
         self._choose_ood()
         self.queries = ImageQueries(self)
 
@@ -106,8 +106,8 @@ class ImageRace(Race):
     def _choose_ood(self) -> None:
         """Start querying all samplers on the out-of-distribution rows."""
         found = None if self.ood is None else self.ood.scaled_like(self.images)
-        for lane in self.lanes:
-            lane.ood = None if found is None else PredictiveCache(lane, _rows(found, lane))
+        for entry in self.entries:
+            entry.ood = None if found is None else PredictiveCache(entry, _rows(found, entry))
 
     # driving
 
@@ -127,19 +127,19 @@ class ImageRace(Race):
 
     @property
     def _all_over(self) -> bool:
-        return self.phase != "start" and all(lane.over for lane in self.lanes)
+        return self.phase != "start" and all(entry.over for entry in self.entries)
 
     def _look(self) -> int:
         """Query pending draws of the sampler with most of them; return whether there were any."""
         begun = time.perf_counter()
-        asked = [(lane, predictive_cache) for lane in self.lanes for predictive_cache in lane.asked()]
+        asked = [(entry, predictive_cache) for entry in self.entries for predictive_cache in entry.asked()]
         waiting = [len(predictive_cache.missing()) for _, predictive_cache in asked]
         found = any(waiting)
         if found:
-            lane, predictive_cache = asked[int(np.argmax(waiting))]
+            entry, predictive_cache = asked[int(np.argmax(waiting))]
             predictive_cache.look(_LOOK_S)
-            if predictive_cache is lane.predictive_cache and not predictive_cache.missing():
-                lane.record_metrics()
+            if predictive_cache is entry.predictive_cache and not predictive_cache.missing():
+                entry.record_metrics()
         else:
             found = self.queries.look()
         self._looked += time.perf_counter() - begun
@@ -147,12 +147,12 @@ class ImageRace(Race):
         return int(found)
 
     def _next_phase(self) -> None:
-        if all(lane.over for lane in self.lanes) and (self.error is not None or not self._unasked()):
+        if all(entry.over for entry in self.entries) and (self.error is not None or not self._unasked()):
             self.phase = "done"
 
     def _unasked(self) -> bool:
         return (
-            any(predictive_cache.missing() for lane in self.lanes for predictive_cache in lane.asked())
+            any(predictive_cache.missing() for entry in self.entries for predictive_cache in entry.asked())
             or self.queries.busy
         )
 
@@ -187,9 +187,9 @@ class ImageRace(Race):
 
     def _ask_at_once(self) -> None:
         """Query all samplers on the out-of-distribution rows, with as many draws as time permits."""
-        for lane in self.lanes:
-            if lane.ood is not None:
-                lane.ood.look(_AT_ONCE_S / len(self.lanes))
+        for entry in self.entries:
+            if entry.ood is not None:
+                entry.ood.look(_AT_ONCE_S / len(self.entries))
 
     def ood_sets(self) -> list[str]:
         """Return the names of the available out-of-distribution data sets."""
@@ -197,14 +197,14 @@ class ImageRace(Race):
 
     def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return a sampler's predictions on test rows and out-of-distribution rows, (draws, rows, classes)."""
-        lane = self.lanes[number]
-        known = lane.predictive_cache.probabilities
-        return known, known[:, :0] if lane.ood is None else lane.ood.probabilities
+        entry = self.entries[number]
+        known = entry.predictive_cache.probabilities
+        return known, known[:, :0] if entry.ood is None else entry.ood.probabilities
 
 
-def _rows(images: ImageSet, lane: Lane) -> Tensor:
+def _rows(images: ImageSet, entry: Entry) -> Tensor:
     """Return the test rows of a set, scaled for a sampler's network."""
-    return torch.as_tensor(images.scaled("test")[0], dtype=lane.target.dtype, device=lane.target.device)
+    return torch.as_tensor(images.scaled("test")[0], dtype=entry.target.dtype, device=entry.target.device)
 
 
 def _candidates(images: ImageSet) -> list[dict[str, Any]]:

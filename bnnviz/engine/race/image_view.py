@@ -46,20 +46,20 @@ class ImageRaceView(RaceView):
     def scene(self) -> dict[str, Any]:
         """Return the static view data of a race, with the images' shape, classes and counts."""
         race, images = self._race, self._race.images
-        lanes = [
-            {"name": name, "spec": lane.spec.to_json()} for name, lane in zip(self._names, race.lanes, strict=True)
+        entries = [
+            {"name": name, "spec": entry.spec.to_json()} for name, entry in zip(self._names, race.entries, strict=True)
         ]
         return {
             "run": self._id,
             "spec": race.spec.to_json(),
             "title": f"Uncertainty on {images.title}",
-            "target": race.lanes[0].target.describe_value(),
+            "target": race.entries[0].target.describe_value(),
             "remarks": [*images.remarks(), *(() if race.ood is None else race.ood.remarks())],
-            "dim": race.lanes[0].target.dim,
+            "dim": race.entries[0].target.dim,
             "emits": list(self.parts),
             "pictures": [],
             "budget": race.spec.budget,
-            "lanes": lanes,
+            "entries": entries,
             "names": self._names,
             "measured": "",
             "start": race.start_sentence,
@@ -72,18 +72,18 @@ class ImageRaceView(RaceView):
 
     # ---- parts --------------------------------------------------------------------------------------------
 
-    def _row(self, number: int, lane: Any) -> dict[str, Any]:
-        return super()._row(number, lane) | {"auroc": self.detected(number).auroc}
+    def _row(self, number: int, entry: Any) -> dict[str, Any]:
+        return super()._row(number, entry) | {"auroc": self.detected(number).auroc}
 
     def _scores(self) -> list[str]:
         return ["nll", "accuracy", "ece", "auroc"]
 
     def _course(self) -> dict[str, Any]:
-        lanes = []
-        for name, lane in zip(self._names, self._race.lanes, strict=True):
-            columns = {each: np.array([getattr(m, each) for m in lane.course]) for each in ("accuracy", "nll", "ece")}
-            lanes.append({"name": name, "seconds": np.array([m.seconds for m in lane.course])} | columns)
-        return {"lanes": lanes}
+        entries = []
+        for name, entry in zip(self._names, self._race.entries, strict=True):
+            columns = {each: np.array([getattr(m, each) for m in entry.course]) for each in ("accuracy", "nll", "ece")}
+            entries.append({"name": name, "seconds": np.array([m.seconds for m in entry.course])} | columns)
+        return {"entries": entries}
 
     def entropies(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return a sampler's predictive entropies of test rows and of out-of-distribution rows, in nats."""
@@ -95,7 +95,7 @@ class ImageRaceView(RaceView):
 
     def detected(self, number: int) -> diagnostics.Detection:
         """Return the metrics of out-of-distribution detection; nan if unknown or without scikit-learn."""
-        version = tuple((id(each), each.version) for each in self._race.lanes[number].asked())
+        version = tuple((id(each), each.version) for each in self._race.entries[number].asked())
         held, found = self._detected.get(number, ((), diagnostics.Detection(*[math.nan] * 6)))
         if held != version:
             inside, outside = self.entropies(number)
@@ -126,7 +126,7 @@ class ImageRaceView(RaceView):
     def _hardest(self) -> list[dict[str, Any]]:
         """Return the test images with the highest uncertainty, hardest first."""
         images = self._race.images
-        found = [self.entropies(number)[0] for number in range(len(self._race.lanes))]
+        found = [self.entropies(number)[0] for number in range(len(self._race.entries))]
         known = [each for each in found if len(each)]
         if not known:
             return []
@@ -147,19 +147,19 @@ class ImageRaceView(RaceView):
 
     def _guesses(self, rows: np.ndarray) -> np.ndarray:
         """Return the likeliest class of each row by sampler, (rows, samplers)."""
-        each = [self._race.probabilities(number)[0] for number in range(len(self._race.lanes))]
+        each = [self._race.probabilities(number)[0] for number in range(len(self._race.entries))]
         return np.stack([found[:, rows].mean(0).argmax(-1) for found in each if len(found)], axis=1)
 
     def _digit(self) -> dict[str, Any]:
         queries, images = self._race.queries, self._race.images
-        lanes = [self._of_image(number, name) for number, name in enumerate(self._names)]
+        entries = [self._of_image(number, name) for number, name in enumerate(self._names)]
         return {
             "classes": list(images.class_names),
             "observed": queries.truth,
             "angle": queries.angle,
             "pixels": _packed(queries.turned),
             "number": queries.number,
-            "lanes": lanes,
+            "entries": entries,
             **queries.source,
         }
 
@@ -172,46 +172,46 @@ class ImageRaceView(RaceView):
         return {"name": name, "mean": found.mean[0], "low": found.low[0], "high": found.high[0]}
 
     def _turned(self) -> dict[str, Any]:
-        lanes = []
+        entries = []
         for number, name in enumerate(self._names):
             found = self._race.queries.answer(number)[:, 1:]
             entropy = diagnostics.predictive_entropy(found) if len(found) else np.full(len(ANGLES), np.nan)
-            lanes.append({"name": name, "entropy": entropy})
-        return {"angles": np.array(ANGLES, float), "angle": self._race.queries.angle, "lanes": lanes}
+            entries.append({"name": name, "entropy": entropy})
+        return {"angles": np.array(ANGLES, float), "angle": self._race.queries.angle, "entries": entries}
 
     def _entropy(self) -> dict[str, Any]:
         images, ood = self._race.images, self._race.ood
-        lanes = []
+        entries = []
         for number, name in enumerate(self._names):
             inside, outside = (diagnostics.score_ecdf(each) if len(each) else None for each in self.entropies(number))
             sides = {"inside": _steps(inside), "outside": _steps(outside)}
             auroc = self.detected(number).auroc
-            lanes.append({"name": name, **sides, "auroc": auroc if math.isfinite(auroc) else None})
+            entries.append({"name": name, **sides, "auroc": auroc if math.isfinite(auroc) else None})
         return {
             "kind": "ecdf",
             "unit": "nats",
             "top": math.log(images.classes),
             "inside": f"{images.title}, test",
             "outside": "" if ood is None else ood.title,
-            "lanes": lanes,
+            "entries": entries,
         }
 
     def _reliability(self) -> dict[str, Any]:
-        observed, lanes = self._race.images.y_test, []
+        observed, entries = self._race.images.y_test, []
         for number, name in enumerate(self._names):
             probabilities = self._race.probabilities(number)[0]
             found = diagnostics.reliability(probabilities.mean(0), observed) if len(probabilities) else _UNRELIABLE
-            lanes.append({"name": name, **found._asdict()})
-        return {"lanes": lanes}
+            entries.append({"name": name, **found._asdict()})
+        return {"entries": entries}
 
     def _attack(self) -> dict[str, Any]:
-        lanes = []
+        entries = []
         for number, name in enumerate(self._names):
             done = self._race.queries.attacked(number)
             columns = {figure: [each[figure][0] for each in done] or [math.nan] for figure in _ATTACKED}
-            lanes.append({"name": name, "eps": [each["eps"][0] for each in done] or [0.0], **columns})
+            entries.append({"name": name, "eps": [each["eps"][0] for each in done] or [0.0], **columns})
         top = math.log(self._race.images.classes)
-        return {"label": "change of each pixel (of 1)", "unit": "nats", "top": top, "lanes": lanes}
+        return {"label": "change of each pixel (of 1)", "unit": "nats", "top": top, "entries": entries}
 
     # ---- texts --------------------------------------------------------------------------------------------
 
@@ -229,8 +229,8 @@ class ImageRaceView(RaceView):
         who = "and" if sharp is first else f"and {sharp['name']}"
         return f"{best}, {who} detects {self._race.ood.title} best (AUROC {sharp['auroc']:.3f})."
 
-    def _silent(self, lane: Any) -> bool:
-        return not lane.predictive_cache.asked and not lane.store.common(lane.alive)
+    def _silent(self, entry: Any) -> bool:
+        return not entry.predictive_cache.asked and not entry.store.common(entry.alive)
 
 
 def _steps(found: diagnostics.Steps | None) -> dict[str, np.ndarray] | None:

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import torch
 
 from bnnviz.engine.comparison import SamplerComparison
+from bnnviz.engine.race.entry import Entry
 from bnnviz.engine.race.estimates import TrueMoments, known_truth
-from bnnviz.engine.race.lane import Lane
 from bnnviz.engine.race.reference import Reference
 from bnnviz.engine.race.view import RaceView
 from bnnviz.engine.run.initialization import Descent, Start, first_points, random_points
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.race import RaceSpec, of_lane
+from bnnviz.specs.race import RaceSpec, of_entry
 from bnnviz.targets import Target
 
 _DESCENT_STEPS = 10
@@ -32,23 +32,23 @@ class Race(SamplerComparison):
 
     fixed: ClassVar[str] = "Settings cannot change during a race; start another one."
     spec_class: ClassVar[type[RaceSpec]] = RaceSpec
-    lane_class: ClassVar[type[Lane]] = Lane
+    entry_class: ClassVar[type[Entry]] = Entry
     view_class: ClassVar[type[RaceView]] = RaceView
 
     def __init__(self, spec: RaceSpec, *, target: Target | None = None, measured: bool = True) -> None:
         super().__init__(spec, own_target=target is not None)
         spec, self._own, self._measured = self.spec, target, measured
-        self.lanes = [self._new_lane(number) for number in range(len(spec.lanes))]
-        self.device = self.lanes[0].device
-        for lane in self.lanes:
+        self.entries = [self._new_entry(number) for number in range(len(spec.entries))]
+        self.device = self.entries[0].device
+        for entry in self.entries:
             # Wait for compiled kernels: the end of a sampler must not depend on compile time.
-            lane.budget, lane.wait_for_compile = spec.budget, True
-            if lane.target.dim > 2:
+            entry.budget, entry.wait_for_compile = spec.budget, True
+            if entry.target.dim > 2:
                 # Share one plane, as principal axes differ between samplers.
-                lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
-        self._known = known_truth(self.lanes[0].target)
+                entry.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
+        self._known = known_truth(self.entries[0].target)
         self.reference = self._new_reference()
-        self._rng = torch.Generator(self.device).manual_seed(spec.lanes[0].seed)
+        self._rng = torch.Generator(self.device).manual_seed(spec.entries[0].seed)
         self._x0: torch.Tensor | None = None
         self._descent: Descent | None = None
         self._raced = 0.0  # seconds spent by all samplers
@@ -58,14 +58,14 @@ class Race(SamplerComparison):
         """Return the reference run; None if the truth is known or no reference is requested."""
         return None if self._known is not None or not self._measured else Reference(self.spec, self._own)
 
-    def _new_lane(self, number: int) -> Lane:
-        spec = self.spec.lanes[number]
+    def _new_entry(self, number: int) -> Entry:
+        spec = self.spec.entries[number]
         try:
-            lane = self.lane_class(spec, target=self._own)
-            lane.sampler.check(lane.target)
+            entry = self.entry_class(spec, target=self._own)
+            entry.sampler.check(entry.target)
         except BnnvizError as error:
-            raise of_lane(error, number, spec) from None
-        return lane
+            raise of_entry(error, number, spec) from None
+        return entry
 
     @property
     def truth(self) -> TrueMoments | None:
@@ -75,17 +75,17 @@ class Race(SamplerComparison):
     @property
     def steps(self) -> int:
         """Steps of all samplers so far."""
-        return sum(lane.steps for lane in self.lanes)
+        return sum(entry.steps for entry in self.entries)
 
     @property
     def gradients(self) -> int:
         """Per-example gradients of all samplers so far."""
-        return sum(lane.gradients for lane in self.lanes)
+        return sum(entry.gradients for entry in self.entries)
 
     @property
     def seconds(self) -> float:
         """Seconds spent by the samplers."""
-        return sum(lane.seconds for lane in self.lanes)
+        return sum(entry.seconds for entry in self.entries)
 
     @property
     def finished(self) -> bool:
@@ -95,13 +95,13 @@ class Race(SamplerComparison):
     @property
     def progress(self) -> float:
         """Fraction of the budgets spent, 0 to 1; an ended sampler counts as fully spent."""
-        shares = [1.0 if lane.over else lane.gradients / self.spec.budget for lane in self.lanes]
+        shares = [1.0 if entry.over else entry.gradients / self.spec.budget for entry in self.entries]
         return sum(shares) / len(shares)
 
     @property
     def error(self) -> str | None:
         """The reason for a race without results."""
-        if not all(lane.diverged for lane in self.lanes):
+        if not all(entry.diverged for entry in self.entries):
             return None
         return "All samplers diverged: their chains met values that are not finite; try smaller steps, or float64."
 
@@ -109,18 +109,20 @@ class Race(SamplerComparison):
     def notes(self) -> list[str]:
         """Messages of all samplers, prefixed by their names."""
         return [
-            f"{name}: {note}" for name, lane in zip(self.spec.names(), self.lanes, strict=True) for note in lane.notes
+            f"{name}: {note}"
+            for name, entry in zip(self.spec.names(), self.entries, strict=True)
+            for note in entry.notes
         ]
 
     @property
     def wait_for_compile(self) -> bool:
         """Whether samplers wait for compiled kernels."""
-        return all(lane.wait_for_compile for lane in self.lanes)
+        return all(entry.wait_for_compile for entry in self.entries)
 
     @wait_for_compile.setter
     def wait_for_compile(self, value: bool) -> None:
-        for lane in self.lanes:
-            lane.wait_for_compile = value
+        for entry in self.entries:
+            entry.wait_for_compile = value
 
     def prepare(self) -> None:
         """Find the start and initialize all samplers there."""
@@ -143,30 +145,30 @@ class Race(SamplerComparison):
     def step_proposal(self) -> None:
         """Take one step with each sampler that is behind."""
         self.prepare()
-        going = [lane for lane in self.lanes if not lane.over]
+        going = [entry for entry in self.entries if not entry.over]
         if not going:
             self._refer(_STEP_S)
             return
-        least = min(lane.gradients for lane in going)
-        for lane in going:
-            if lane.gradients == least:
-                lane.step()
+        least = min(entry.gradients for entry in going)
+        for entry in going:
+            if entry.gradients == least:
+                entry.step()
         self._next_phase()
 
     def _turn(self, seconds: float) -> int:
         """Advance the least advanced sampler, or the reference, by one block."""
-        going = [lane for lane in self.lanes if not lane.over]
+        going = [entry for entry in self.entries if not entry.over]
         if not going or self._reference_is_due():
             return self._refer(seconds)
         begun = time.perf_counter()
-        done = min(going, key=lambda lane: lane.gradients).go_on(seconds)
+        done = min(going, key=lambda entry: entry.gradients).go_on(seconds)
         self._raced += time.perf_counter() - begun
         self._next_phase()
         return done
 
     def _reference_is_due(self) -> bool:
         reference = self.reference
-        return reference is not None and not reference.finished and reference.seconds < self._raced / len(self.lanes)
+        return reference is not None and not reference.finished and reference.seconds < self._raced / len(self.entries)
 
     def _refer(self, seconds: float) -> int:
         """Advance the reference."""
@@ -175,7 +177,7 @@ class Race(SamplerComparison):
         return done
 
     def _next_phase(self) -> None:
-        if not all(lane.over for lane in self.lanes):
+        if not all(entry.over for entry in self.entries):
             return
         referring = self.reference is not None and not self.reference.finished
         # Without surviving samplers there is nothing to measure.
@@ -188,7 +190,7 @@ class Race(SamplerComparison):
         at_mode, one_centre = self._at_mode, self._one_centre
         if self._x0 is None:
             self._x0 = random_points(first.target, first.spec.chains, self._rng)
-            if at_mode or any(lane.sampler.needs_mode for lane in self.lanes):
+            if at_mode or any(entry.sampler.needs_mode for entry in self.entries):
                 self._descent = Descent(first.target, self._x0, first.sampler.descent_steps(first.target))
         if self._descent is not None:
             self._descent.advance(steps)
@@ -197,9 +199,9 @@ class Race(SamplerComparison):
             self._set_out(start)
 
     @property
-    def _guest(self) -> Lane:
+    def _guest(self) -> Entry:
         """The first sampler that needs a start search, or the first of all."""
-        return next((lane for lane in self.lanes if not lane.sampler.traits.descends), self.lanes[0])
+        return next((entry for entry in self.entries if not entry.sampler.traits.descends), self.entries[0])
 
     @property
     def _at_mode(self) -> bool:
@@ -207,15 +209,15 @@ class Race(SamplerComparison):
 
     @property
     def _one_centre(self) -> bool:
-        return any(lane.sampler.starts_together(lane.target) for lane in self.lanes)
+        return any(entry.sampler.starts_together(entry.target) for entry in self.entries)
 
     def _set_out(self, start: Start) -> None:
-        for number, lane in enumerate(self.lanes):
-            own = Start(self._x0, start.mode) if lane.sampler.traits.descends else start
+        for number, entry in enumerate(self.entries):
+            own = Start(self._x0, start.mode) if entry.sampler.traits.descends else start
             try:
-                lane.set_out(own)
+                entry.set_out(own)
             except BnnvizError as error:
-                raise of_lane(error, number, lane.spec) from None
+                raise of_entry(error, number, entry.spec) from None
         self._descent, self.phase = None, "racing"
         self._next_phase()
 
@@ -227,15 +229,15 @@ class Race(SamplerComparison):
         sentence = "All samplers start at the same modes, each chain at the end of its own descent"
         if self._one_centre:
             sentence = "All chains of all samplers start at one mode, the centre used by one of the samplers"
-        searches = any(lane.sampler.traits.descends for lane in self.lanes)
+        searches = any(entry.sampler.traits.descends for entry in self.entries)
         return sentence + (", but those that look for one themselves, from random points." if searches else ".")
 
     # views
 
     def watch(self, **what: Any) -> None:
         """Choose what frames show of all samplers, as in `ViewedRun.watch`."""
-        for lane in self.lanes:
-            lane.watch(**what)
+        for entry in self.entries:
+            entry.watch(**what)
 
     def scene(self) -> dict[str, Any]:
         """Return the static view data: scene, names and budget of each sampler."""
@@ -259,5 +261,5 @@ class Race(SamplerComparison):
 
     def release(self) -> None:
         """Stop compiling steps."""
-        for lane in self.lanes:
-            lane.release()
+        for entry in self.entries:
+            entry.release()

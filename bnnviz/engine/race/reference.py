@@ -107,19 +107,19 @@ class Reference:
 def reference_spec(spec: RaceSpec, target: Target | None = None) -> Spec:
     """Return the spec of the reference run of a race: another seed, more chains, the best-ranked sampler."""
     sampler = max(samplers.REGISTRY, key=lambda cls: cls.traits.reference_rank)
-    lane = spec.lanes[0]
-    dim = lane.known_dim if target is None else target.dim
+    entry = spec.entries[0]
+    dim = entry.known_dim if target is None else target.dim
     fewer = _NUMBERS // (CHAINS * max(dim, 1))
     return Spec(
-        target=lane.target,
-        target_settings=lane.target_settings,
+        target=entry.target,
+        target_settings=entry.target_settings,
         sampler=sampler.registered,
         chains=CHAINS,
         draws=max(_FEWEST, min(DRAWS, fewer)),
         warmup=WARMUP,
         seed=SEED,
-        device=lane.device,
-        dtype=lane.dtype,
-        file=lane.file,
-        attachment=lane.attachment,
+        device=entry.device,
+        dtype=entry.dtype,
+        file=entry.file,
+        attachment=entry.attachment,
     ).checked(own_target=target is not None)

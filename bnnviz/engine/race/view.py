@@ -14,7 +14,7 @@ from bnnviz.engine.race.estimates import FUNCTION_FIGURES, EstimateError, error
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
-    from bnnviz.engine.race.lane import Lane
+    from bnnviz.engine.race.entry import Entry
 
 _APART = 2.0  # standard errors of the difference beyond which two samplers differ
 _UNKNOWN = EstimateError(math.nan, math.nan)
@@ -47,12 +47,12 @@ class RaceView:
 
     def _pictures(self) -> dict[str, Callable[[], dict[str, Any]]]:
         """Return the builders of the parts that differ between kinds of races."""
-        return {"curves": lambda: {"lanes": self.curves(), "budget": self._race.spec.budget}}
+        return {"curves": lambda: {"entries": self.curves(), "budget": self._race.spec.budget}}
 
     def scene(self) -> dict[str, Any]:
         """Return the static view data."""
         race = self._race
-        scenes = [lane.scene() for lane in race.lanes]
+        scenes = [entry.scene() for entry in race.entries]
         for scene in scenes[1:]:
             # One shared figure of the density: it is large.
             scene["plane"] = scenes[0]["plane"]
@@ -69,16 +69,16 @@ class RaceView:
             "emits": [*self.parts, *(f"{part}.{i}" for i in range(len(scenes)) for part in pictures)],
             "pictures": pictures,
             "budget": race.spec.budget,
-            "lanes": [{"name": name} | scene for name, scene in zip(self._names, scenes, strict=True)],
+            "entries": [{"name": name} | scene for name, scene in zip(self._names, scenes, strict=True)],
             "measured": self._error_meaning(),
             "start": race.start_sentence,
         }
 
     def _error_meaning(self) -> str:
         """Return a description of the error."""
-        lane, reference = self._race.lanes[0], self._race.reference
+        entry, reference = self._race.entries[0], self._race.reference
         against = "the truth" if reference is None else f"a long run of {reference.title}"
-        return f"error of mean and sd of the {lane.estimates.what} against {against}, in its sd"
+        return f"error of mean and sd of the {entry.estimates.what} against {against}, in its sd"
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the requested parts."""
@@ -87,12 +87,12 @@ class RaceView:
         pictures: dict[int, list[str]] = {}
         for name in want:
             part, _, number = name.partition(".")
-            if number.isdecimal() and int(number) < len(self._race.lanes):
+            if number.isdecimal() and int(number) < len(self._race.entries):
                 pictures.setdefault(int(number), []).append(part)
             elif name in self.parts:
                 frame[name] = self.parts[name]()
         for number, parts in pictures.items():
-            built = self._race.lanes[number].frame(parts)
+            built = self._race.entries[number].frame(parts)
             frame |= {f"{part}.{number}": built[part] for part in parts if part in built}
         return frame
 
@@ -100,14 +100,14 @@ class RaceView:
         """Return the spec and the results as plain JSON."""
         race = self._race
         return {
-            **{name: value for name, value in race.spec.to_json().items() if name != "lanes"},
-            "dim": race.lanes[0].target.dim,
+            **{name: value for name, value in race.spec.to_json().items() if name != "entries"},
+            "dim": race.entries[0].target.dim,
             "phase": race.phase,
             "start": race.start_sentence,
             "measured": self._error_meaning(),
             "reference": self._reference(),
-            "said": self._caption()["text"],
-            "lanes": self.table(),
+            "statement": self._caption()["text"],
+            "entries": self.table(),
             "curves": self.curves(),
             "notes": race.notes,
         }
@@ -123,7 +123,7 @@ class RaceView:
 
         ``rank`` orders the metric itself; ``rank_best`` and ``rank_worst`` bound it by the uncertainty.
         """
-        rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
+        rows = [self._row(number, entry) for number, entry in enumerate(self._race.entries)]
         rows.sort(key=lambda row: (row["diverged"], _last(row[self.ranked_by])))
         for place, row in enumerate(rows):
             row["rank"] = place + 1 if math.isfinite(row[self.ranked_by]) else None
@@ -134,38 +134,38 @@ class RaceView:
             row |= {"rank_best": best, "rank_worst": worst, "ranks": f"{best}" if best == worst else f"{best}–{worst}"}
         return rows
 
-    def _row(self, number: int, lane: Lane) -> dict[str, Any]:
+    def _row(self, number: int, entry: Entry) -> dict[str, Any]:
         spec = self._race.spec
         nan = math.nan
         row = {
             **dict.fromkeys(("rank", "rank_best", "rank_worst", "ranks")),
-            "lane": number,
+            "entry": number,
             "name": self._names[number],
-            "sampler": lane.spec.sampler,
+            "sampler": entry.spec.sampler,
             "settings": spec.differing(number),
-            "state": _state(lane),
-            "diverged": lane.diverged,
-            "chains_lost": lane.lost,
+            "state": _state(entry),
+            "diverged": entry.diverged,
+            "chains_lost": entry.lost,
             **dict.fromkeys(("error", "error_low", "error_high", "error_mean", "error_sd", "error_log_se"), nan),
             **dict.fromkeys(("rhat", "ess", "ess_per_s", "ess_per_million"), nan),
-            **dict.fromkeys((*FUNCTION_FIGURES, *self._scores()) if isinstance(lane.target, BNN) else (), nan),
-            "draws": 0 if lane.diverged else lane.drawn,
-            "steps": lane.steps,
-            "gradients": lane.gradients,
-            "seconds": lane.seconds,
-            "cpu_seconds": lane.cpu_seconds,
-            "device_seconds": lane.device_seconds,
+            **dict.fromkeys((*FUNCTION_FIGURES, *self._scores()) if isinstance(entry.target, BNN) else (), nan),
+            "draws": 0 if entry.diverged else entry.drawn,
+            "steps": entry.steps,
+            "gradients": entry.gradients,
+            "seconds": entry.seconds,
+            "cpu_seconds": entry.cpu_seconds,
+            "device_seconds": entry.device_seconds,
         }
-        if lane.diverged:
+        if entry.diverged:
             return row
-        found = self._errors(number)[-1] if lane.recorded else _UNKNOWN
+        found = self._errors(number)[-1] if entry.recorded else _UNKNOWN
         low, high = found.interval
         errors = {"error": found.both, "error_low": low, "error_high": high, "error_log_se": found.log_se}
-        return row | errors | {"error_mean": found.mean, "error_sd": found.sd} | lane.figures()
+        return row | errors | {"error_mean": found.mean, "error_sd": found.sd} | entry.figures()
 
     def _scores(self) -> list[str]:
         """Return the names of the scores of a network's predictions."""
-        target = self._race.lanes[0].target
+        target = self._race.entries[0].target
         if not isinstance(target, BNN):
             return []
         if target.likelihood.task == "outputs":
@@ -174,7 +174,7 @@ class RaceView:
 
     def _errors(self, number: int) -> list[EstimateError]:
         """Return the recorded errors of a sampler against the current truth."""
-        truth, recorded = self._race.truth, self._race.lanes[number].recorded
+        truth, recorded = self._race.truth, self._race.entries[number].recorded
         if truth is None:
             return [_UNKNOWN] * len(recorded)
         known = self._known.setdefault(number, [])
@@ -186,19 +186,19 @@ class RaceView:
     def curves(self) -> list[dict[str, Any]]:
         """Return name, spent gradients and errors per sampler; a diverged sampler has its final gradients."""
         curves = []
-        for number, lane in enumerate(self._race.lanes):
+        for number, entry in enumerate(self._race.entries):
             errors = self._errors(number)
             curves.append(
                 {
-                    "lane": number,
+                    "entry": number,
                     "name": self._names[number],
-                    "gradients": np.array([note.gradients for note in lane.recorded], dtype=float),
+                    "gradients": np.array([note.gradients for note in entry.recorded], dtype=float),
                     "error": np.array([each.both for each in errors]),
                     "error_low": np.array([each.interval[0] for each in errors]),
                     "error_high": np.array([each.interval[1] for each in errors]),
                     "error_mean": np.array([each.mean for each in errors]),
                     "error_sd": np.array([each.sd for each in errors]),
-                    "diverged": float(lane.gradients) if lane.diverged else math.nan,
+                    "diverged": float(entry.gradients) if entry.diverged else math.nan,
                 }
             )
         return curves
@@ -209,35 +209,35 @@ class RaceView:
     # ---- texts --------------------------------------------------------------------------------------------
 
     def _status(self) -> dict[str, Any]:
-        race, lanes = self._race, self._race.lanes
-        draws = [lane.drawn for lane in lanes]
+        race, entries = self._race, self._race.entries
+        draws = [entry.drawn for entry in entries]
         now, spent = time.perf_counter(), race.gradients
         if now - self._at[0] > _RATE_S:
             self._rate, self._at = (spent - self._at[1]) / (now - self._at[0]), (now, spent)
         return {
             "phase": race.phase,
             "device": str(race.device),
-            "kernel": _kernel([lane.kernel for lane in lanes]),
+            "kernel": _kernel([entry.kernel for entry in entries]),
             "step": race.steps,
             "gradients": spent,
             "gradients_per_s": self._rate,
             "budget": race.spec.budget,
-            "chains": lanes[0].spec.chains,
+            "chains": entries[0].spec.chains,
             "elapsed": race.seconds,
-            "era": 0,
+            "generation": 0,
             "message": race.error or "",
             "progress": race.progress,
-            "lanes": [
+            "entries": [
                 {
-                    "spent": lane.gradients,
-                    "state": _state(lane),
-                    "phase": lane.phase,
-                    "over": lane.over,
-                    "diverged": lane.diverged,
-                    "lost": lane.lost,
+                    "spent": entry.gradients,
+                    "state": _state(entry),
+                    "phase": entry.phase,
+                    "over": entry.over,
+                    "diverged": entry.diverged,
+                    "lost": entry.lost,
                     "draws": made,
                 }
-                for made, lane in zip(draws, lanes, strict=True)
+                for made, entry in zip(draws, entries, strict=True)
             ],
             "reference": self._reference(),
         }
@@ -251,8 +251,8 @@ class RaceView:
             return "Searching for a common start; its cost is not charged."
         if race.error is not None:
             return race.error
-        spent = max(lane.gradients for lane in race.lanes)
-        over = all(lane.over for lane in race.lanes)
+        spent = max(entry.gradients for entry in race.entries)
+        over = all(entry.over for entry in race.entries)
         if not spent:
             budget = f"Each sampler may spend {race.spec.budget:,} gradients. {race.start_sentence}"
             return f"{budget} Press play, or take one step."
@@ -278,7 +278,7 @@ class RaceView:
         return f"{leads}, not significantly different from {'that' if len(alike) == 1 else 'those'} of {named}."
 
     def _why_unknown(self) -> str:
-        if any(lane.recorded for lane in self._race.lanes):
+        if any(entry.recorded for entry in self._race.entries):
             if self._race.reference is None:
                 return "samplers are not ranked without a reference; the table has R-hat and ESS."
             return f"no ranking yet: the reference run of {self._race.reference.title} has too few draws."
@@ -304,33 +304,33 @@ class RaceView:
         return f" (Reference: {found['title']}, {found['draws']:,}{more} draws{mixing}.)"
 
     def _warning(self) -> str:
-        lanes = self._race.lanes
-        gone = [name for name, lane in zip(self._names, lanes, strict=True) if lane.diverged]
+        entries = self._race.entries
+        gone = [name for name, entry in zip(self._names, entries, strict=True) if entry.diverged]
         parts = []
-        if gone and len(gone) < len(lanes):
+        if gone and len(gone) < len(entries):
             parts.append(f"{' and '.join(gone)} diverged and {'is' if len(gone) == 1 else 'are'} not ranked.")
-        for name, lane in zip(self._names, lanes, strict=True):
-            if lane.lost and not lane.diverged:
-                parts.append(f"{name}: {lane.lost} of {len(lane.alive)} chains diverged.")
-        named = zip(self._names, lanes, strict=True)
-        spent = [name for name, lane in named if lane.over and not lane.diverged and self._silent(lane)]
+        for name, entry in zip(self._names, entries, strict=True):
+            if entry.lost and not entry.diverged:
+                parts.append(f"{name}: {entry.lost} of {len(entry.alive)} chains diverged.")
+        named = zip(self._names, entries, strict=True)
+        spent = [name for name, entry in named if entry.over and not entry.diverged and self._silent(entry)]
         if spent:
             parts.append(
                 f"{' and '.join(spent)} spent all on tuning and warm-up: give a larger budget or fewer chains."
             )
         return " ".join(parts)
 
-    def _silent(self, lane: Lane) -> bool:
+    def _silent(self, entry: Entry) -> bool:
         """Whether a sampler has no results."""
-        return not lane.recorded
+        return not entry.recorded
 
 
-def _state(lane: Lane) -> str:
-    if lane.diverged:
+def _state(entry: Entry) -> str:
+    if entry.diverged:
         return "diverged"
-    if lane.over:
+    if entry.over:
         return "done"
-    return lane.phase
+    return entry.phase
 
 
 def _kernel(kernels: list[str]) -> str:

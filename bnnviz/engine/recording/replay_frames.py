@@ -177,7 +177,7 @@ def past_of(
 ) -> PastRun:
     """Return the run described by a header."""
     spec, changes = header.get("spec"), header.get("changes", [])
-    if isinstance(spec, dict) and "lanes" in spec:
+    if isinstance(spec, dict) and "entries" in spec:
         raise BnnvizError(f"{name} is of several samplers; only runs of one sampler are replayed.", "run")
     try:
         changes = [(int(step), dict(settings)) for step, settings in changes]
@@ -203,7 +203,7 @@ def read_past(path: str | Path, target: Target | None = None) -> PastRun:
     if path.suffix == ".nc":
         return past_of(_netcdf(path), str(path), target=target)
     spec = _json(path, path)
-    if "lanes" in spec:
+    if "entries" in spec:
         raise BnnvizError(f"{path} is a race; only runs of one sampler are replayed.", "run")
     return PastRun(Spec.from_json(spec))
 

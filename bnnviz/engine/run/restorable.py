@@ -22,7 +22,7 @@ from bnnviz.targets.base import RejectedPoints
 _SEED_BYTES = 7  # of a digest: a seed has eight, including a sign
 _VERSION = 1
 #: Types of plain values in a checkpoint.
-_PLAIN = ("phase", "steps", "gradients", "era", "seconds", "cpu_seconds", "device_seconds")
+_PLAIN = ("phase", "steps", "gradients", "generation", "seconds", "cpu_seconds", "device_seconds")
 _SAME_POTENTIAL = 1e-3  # relative difference of U between machines
 
 
@@ -37,12 +37,12 @@ class TargetFingerprint:
         self._target, self._may_differ = target, may_differ
         self.taken: dict[str, Any] | None = None
 
-    def take(self, x: Tensor | None, era: int) -> dict[str, Any] | None:
-        """Return the fingerprint at the chains x (chains, dim), computed once per ``era``."""
-        known = self.taken is not None and self.taken.get("era", era) == era
+    def take(self, x: Tensor | None, generation: int) -> dict[str, Any] | None:
+        """Return the fingerprint at the chains x (chains, dim), computed once per ``generation``."""
+        known = self.taken is not None and self.taken.get("generation", generation) == generation
         if not known and self._may_differ and x is not None and x.shape[-1] == self._target.dim:
             potential = float(self._target.potential(x[:1]))
-            self.taken = {"dim": self._target.dim, "x": x[:1], "potential": potential, "era": era}
+            self.taken = {"dim": self._target.dim, "x": x[:1], "potential": potential, "generation": generation}
         return self.taken
 
     def check(self, taken: dict[str, Any] | None) -> None:
@@ -92,7 +92,7 @@ class Restorable(KeptDraws):
             **self.saved_draws(draws, block_store),
             "tally": self.sampler_stats.save(),
             "events": self.events,
-            "given": self._target_fingerprint.take(self._x, self.era),
+            "given": self._target_fingerprint.take(self._x, self.generation),
             "emitter": self.draw_collector.save() if self.draw_collector is not None else None,
             "kernel": None if self.state is None else as_dicts(self.state),
             "compiled_since": self.compiled_since,

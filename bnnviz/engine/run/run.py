@@ -89,7 +89,7 @@ class Run(Restorable):
         self.notes: list[Message] = []
         self._points = None if spec.start_points is None else self._given_points()
         self.error: Message | None = None
-        self.era, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
+        self.generation, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
         self.alive = np.ones(spec.chains, dtype=bool)
         self.state, self.draw_collector = None, None
         self.sampler_stats = self.sampler.sampler_stats()
@@ -323,7 +323,7 @@ class Run(Restorable):
             failures.keep(self.notes, Message("not_compiled", reason=error))
 
     def _account(self, step_batch: StepBatch, rows: Draws | None) -> None:
-        self._target_fingerprint.take(self._x, self.era)  # now, as a failed target cannot be evaluated later
+        self._target_fingerprint.take(self._x, self.generation)  # now, as a failed target cannot be evaluated later
         for part, counted in self.counted(step_batch, rows):
             self.gradients += self.sampler.gradient_cost(part, counted)
             self.sampler_stats.add(part, counted)
@@ -510,7 +510,7 @@ class Run(Restorable):
         self.state = new.resume(self.numbers, state, moved=moved)
 
     def _restart_estimates(self) -> None:
-        self.era += 1
+        self.generation += 1
         self.begin_draws()
         self.sampler_stats = self.sampler.sampler_stats()
         if self.phase in ("warm-up", "sampling", "done"):

@@ -39,7 +39,7 @@ _SMALL = _CurveSize(860, 430, _SMALL_SEEDS, 476, 34, (0.95, 0.98))
 _PAPER = _CurveSize(39_209, 12_630, _SEEDS, 8160, 272, (0.99, 0.999))
 
 
-class _CurveLane(NamedTuple):
+class _CurveEntry(NamedTuple):
     """A sampler with its settings, number of tuning moves, and draws per point."""
 
     sampler: str
@@ -48,7 +48,7 @@ class _CurveLane(NamedTuple):
     each: int = 1
 
 
-def _lanes(size: _CurveSize) -> dict[str, _CurveLane]:
+def _entries(size: _CurveSize) -> dict[str, _CurveEntry]:
     """Return the samplers with the paper's learning rates, which refer to the mean loss; U is a multiple of it.
 
     Without noise SGLD moves by half of its step size times the gradient of U, SGHMC by all of it, and SGFuncRLD and
@@ -58,13 +58,13 @@ def _lanes(size: _CurveSize) -> dict[str, _CurveLane]:
     functional = {"step_size": 1e-3, "first_sd": 0.02}
     tuned = {"smoothing": of_functional, **functional}
     return {
-        "SGFuncRLD": _CurveLane("sgfuncrld", tuned, _until(2 / (1 - of_functional)), _EACH),
-        "SGFuncRLD, as printed": _CurveLane("sgfuncrld", {"variant": "paper", **functional}, _until(1), _EACH),
-        "pSGLD": _CurveLane(
+        "SGFuncRLD": _CurveEntry("sgfuncrld", tuned, _until(2 / (1 - of_functional)), _EACH),
+        "SGFuncRLD, as printed": _CurveEntry("sgfuncrld", {"variant": "paper", **functional}, _until(1), _EACH),
+        "pSGLD": _CurveEntry(
             "psgld", {"smoothing": of_psgld, "step_size": 2e-4 / size.rows}, _until(5 / (1 - of_psgld))
         ),
-        "SGLD": _CurveLane("sgld", {"step_size": 0.2 / size.rows}),
-        "SGHMC": _CurveLane("sghmc", {"step_size": 0.1 / size.rows, "friction": 0.4}),
+        "SGLD": _CurveEntry("sgld", {"step_size": 0.2 / size.rows}),
+        "SGHMC": _CurveEntry("sghmc", {"step_size": 0.1 / size.rows, "friction": 0.4}),
     }
 
 
@@ -114,10 +114,10 @@ def _line(name: str, curves: Sequence[dict[str, Any]], picture: str) -> dict[str
     return {"name": name, "iteration": curves[0]["epoch"], "mean": errors.mean(0), "sd": errors.std(0)}
 
 
-def _specs(target: dict[str, Any], size: _CurveSize, lane: _CurveLane) -> tuple[Spec, ...]:
-    settings = {"batch_size": _BATCH, "thin": size.every, "start": "random", **lane.settings}
-    draws = lane.each * ((size.moves - lane.tuning) // size.every)
-    return repeated("images", target, lane.sampler, settings, seeds=size.seeds, draws=draws, warmup=0)
+def _specs(target: dict[str, Any], size: _CurveSize, entry: _CurveEntry) -> tuple[Spec, ...]:
+    settings = {"batch_size": _BATCH, "thin": size.every, "start": "random", **entry.settings}
+    draws = entry.each * ((size.moves - entry.tuning) // size.every)
+    return repeated("images", target, entry.sampler, settings, seeds=size.seeds, draws=draws, warmup=0)
 
 
 def _figure(data: str, scale: str) -> CurvesExperiment:
@@ -136,7 +136,7 @@ def _figure(data: str, scale: str) -> CurvesExperiment:
         " paper does not state its 4,410 validation images. Images have colours, whereas the paper's are grey."
         " roughness: mean change of the validation error between points over the second half.",
         measures=("error_train", "error_validation", "roughness", "halfway"),
-        cases=tuple(Case(name, _specs(target, size, lane)) for name, lane in _lanes(size).items()),
+        cases=tuple(Case(name, _specs(target, size, entry)) for name, entry in _entries(size).items()),
         why="A point of SGFuncRLD is a mean of five draws; those of the others are single draws. As printed, the noise"
         " of SGFuncRLD has no bound where the gradient is almost zero. With the paper's learning rates and the noise"
         " that belongs to them, SGLD and SGHMC leave the mode for the posterior, which predicts badly with 860 images.",

@@ -29,7 +29,7 @@ _EACH = 5  # draws per functional: the paper's M, and the sampler's default
 _SMALL, _PAPER = _ImageSize(1000, 500, 2000, 40, 5, 500), _ImageSize(None, 10_000, 5000, 5, 0, 3000)
 # All available traffic signs: 39,209, or the 860 of the subset. The paper has 30 epochs of 34,799 images.
 _SIGNS, _ALL_SIGNS = _ImageSize(None, 12_630, 2000, 40, 5, 500), _ImageSize(None, 12_630, 8160, 5, 0, 3000)
-_LANES: dict[str, tuple[str, dict[str, Any]]] = {
+_ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
     "SGFuncRLD": ("sgfuncrld", {}),
     "SGFuncRLD, as printed": ("sgfuncrld", {"variant": "paper", "step_size": 1e-3}),
     "pSGLD": ("psgld", {}),
@@ -68,7 +68,7 @@ def _specs(target: dict[str, Any], size: _ImageSize, sampler: str, settings: dic
 
 def _cases(data: str, network: str, size: _ImageSize, known: dict[str, published.Values]) -> tuple[Case, ...]:
     target = {"data": data, "network": network, "train_rows": size.rows, "test_rows": size.test_rows}
-    return tuple(Case(name, _specs(target, size, *lane), known.get(name, {})) for name, lane in _LANES.items())
+    return tuple(Case(name, _specs(target, size, *entry), known.get(name, {})) for name, entry in _ENTRIES.items())
 
 
 class _DigitFigure(NamedTuple):

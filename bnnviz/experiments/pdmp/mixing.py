@@ -27,7 +27,7 @@ _TARGETS: dict[str, tuple[str, dict[str, Any], int, int, int, int, range]] = {
 _EVENTS = {"bound": "interpolated"}
 _NARROW = {"reference": "prior", "gamma": 1e-3, **ALGORITHM_2}
 #: Sampler, settings, and whether it uses batches.
-_LANES: dict[str, tuple[str, dict[str, Any], bool]] = {
+_ENTRIES: dict[str, tuple[str, dict[str, Any], bool]] = {
     "BPS": ("bps", _EVENTS, False),
     "Boomerang": ("boomerang", _EVENTS, False),
     "Boomerang, Algorithm 2": ("boomerang", _NARROW, True),
@@ -56,7 +56,7 @@ class MixingExperiment(PredictiveExperiment):
 
 def _case(where: str, name: str) -> Case:
     target, values, draws, warmup, batch, mode_steps, seeds = _TARGETS[where]
-    sampler, settings, batched = _LANES[name]
+    sampler, settings, batched = _ENTRIES[name]
     chosen = {"mode_steps": mode_steps, "start": "mode", **settings}
     if batched:
         chosen |= {"batch_size": batch}
@@ -77,7 +77,7 @@ MIXING = MixingExperiment(
     " of the PDMPs are sampled. ess_per_million: effective draws of the first component for a million gradients of one"
     " example; ess_function_median: the median over the probabilities at test rows.",
     measures=("ess_pc1", "rhat_max", "ess_per_million", "ess_function_median", "function_ess_per_million", "nll"),
-    cases=tuple(_case(where, name) for where in _TARGETS for name in _LANES),
+    cases=tuple(_case(where, name) for where in _TARGETS for name in _ENTRIES),
     pictures=("trace",),
     why="The Boomerang's chains all start at the mode of its reference, those of the others at different modes, so its"
     " ESS is an upper limit. With the gamma of the authors' code, 0.001, it samples a narrow normal distribution around"

@@ -56,8 +56,8 @@ def _noise(lag: np.ndarray, noise: float) -> Band:
 def _telling(acf: np.ndarray, noise: float) -> int:
     """Return the last lag to show: three times the first one within the noise."""
     within = np.flatnonzero(acf <= noise)
-    wanted = 3 * within[0] if within.size else LAGS[-1]
-    return next((lags for lags in LAGS if lags >= wanted), LAGS[-1])
+    requested = 3 * within[0] if within.size else LAGS[-1]
+    return next((lags for lags in LAGS if lags >= requested), LAGS[-1])
 
 
 def _drawing(marks: Sequence[Mark], label: str, lags: int, up: Any, note: str = "") -> Drawing:

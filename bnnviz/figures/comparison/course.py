@@ -28,15 +28,15 @@ class Course(Figure):
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw each sampler's measures against its ``seconds``."""
-        lanes = part["lanes"][:SERIES]
-        values = [np.asarray(sampler[self.measure], dtype=float) for sampler in lanes]
-        pairs = list(zip(lanes, values, strict=True))
+        entries = part["entries"][:SERIES]
+        values = [np.asarray(sampler[self.measure], dtype=float) for sampler in entries]
+        pairs = list(zip(entries, values, strict=True))
         marks = [
             mark
             for place, (sampler, y) in enumerate(pairs)
             for mark in curve(sampler["seconds"], y, place, sampler["name"], DOT, 6)
         ]
-        across = extent(*(sampler["seconds"] for sampler in lanes))
+        across = extent(*(sampler["seconds"] for sampler in entries))
         x = Axis("seconds of each sampler", None if across is None else (0.0, max(across[1], 1e-3)), key="running")
         y = Axis(MEASURES[self.measure], padded(extent(*values), 0.06, LEAST_ROOM), key=self.measure)
         note = "; ".join(f"{sampler['name']} {general(y[-1])}" for sampler, y in pairs if len(y))

@@ -34,15 +34,15 @@ class Curves(Figure):
         return self._drawing([], None, None)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lanes``: ``error`` at ``gradients``, and the gradients at which a sampler ``diverged``."""
-        lanes = part["lanes"][:SERIES]
-        found = [_logarithms(lane) for lane in lanes]
+        """Draw ``entries``: ``error`` at ``gradients``, and the gradients at which a sampler ``diverged``."""
+        entries = part["entries"][:SERIES]
+        found = [_logarithms(entry) for entry in entries]
         reach, across = (extent(*(each[i] for each in found)) if found else None for i in (1, 0))
         top = HIGHEST if reach is None else min(reach[1], HIGHEST)
         marks: list[Mark] = []
         words = []
-        for place, (lane, (x, y, low, high)) in enumerate(zip(lanes, found, strict=True)):
-            name, lost = str(lane["name"]), float(lane.get("diverged", math.nan))
+        for place, (entry, (x, y, low, high)) in enumerate(zip(entries, found, strict=True)):
+            name, lost = str(entry["name"]), float(entry.get("diverged", math.nan))
             look = {"colour": chain(place), "label": name}
             marks += [
                 Band(x, low, high, colour=chain(place), opacity=BAND, label="± 2 standard errors"),
@@ -71,12 +71,12 @@ class Curves(Figure):
         return Drawing(marks, x=x, y=y, words=words, size=(660, 380))
 
 
-def _logarithms(lane: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _logarithms(entry: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the logarithms of gradients, errors and their intervals, where errors are finite and above zero."""
-    x, y = np.asarray(lane["gradients"], dtype=float), np.asarray(lane["error"], dtype=float)
+    x, y = np.asarray(entry["gradients"], dtype=float), np.asarray(entry["error"], dtype=float)
     fit = np.isfinite(y) & (y > 0) & (x > 0)
     x, y = np.log10(x[fit]), np.log10(y[fit])
-    ends = (np.asarray(lane.get(f"error_{end}", lane["error"]), dtype=float)[fit] for end in ("low", "high"))
+    ends = (np.asarray(entry.get(f"error_{end}", entry["error"]), dtype=float)[fit] for end in ("low", "high"))
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (np.log10(end) for end in ends)
     # An interval of unknown width is not drawn.
@@ -89,7 +89,7 @@ def race(source: Any) -> Drawing:
     Parameters
     ----------
     source : Race or dict
-        The result of `bnnviz.race`; or the part ``curves`` of a frame: ``lanes``, dicts with ``name``, ``gradients``,
+        The result of `bnnviz.race`; or the part ``curves`` of a frame: ``entries``, dicts with ``name``, ``gradients``,
         ``error`` and ``diverged``, the gradients at which a sampler diverged, nan for the others; optional
         ``error_low`` and ``error_high`` are the edges of a band: two standard errors by the jackknife over chains.
 
@@ -100,12 +100,12 @@ def race(source: Any) -> Drawing:
     >>> never = float("nan")
     >>> hmc = {"name": "HMC", "gradients": spent, "error": [0.5, 0.2, 0.06, 0.02], "diverged": never}
     >>> sgld = {"name": "SGLD", "gradients": spent, "error": [0.4, 0.2, 0.15, 0.14], "diverged": never}
-    >>> plots.race({"lanes": [hmc, sgld]})
+    >>> plots.race({"entries": [hmc, sgld]})
     :Overlay...
     """
-    lanes = parts.lanes(source)
-    if lanes is None:
-        lanes = parts.lanes(parts.part(source, "curves", "curves of a race").part)
-    if not lanes:
+    entries = parts.entries(source)
+    if entries is None:
+        entries = parts.entries(parts.part(source, "curves", "curves of a race").part)
+    if not entries:
         raise BnnvizError("The race has no curves yet. Start it first.", "source")
-    return Curves().draw({"lanes": lanes})
+    return Curves().draw({"entries": entries})

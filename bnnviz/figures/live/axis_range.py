@@ -24,7 +24,7 @@ class AxisRange:
         # Reading a property of Bokeh takes longer than a frame has time for; a reader may drag a range, too.
         self.ends = (float(range_.start), float(range_.end))
         for name in ("start", "end"):
-            range_.on_change(name, lambda attr, old, new: self._heard())
+            range_.on_change(name, lambda attr, old, new: self._received())
         self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
         self.slack = 1.0  # width of the range relative to its content
         self._follow = True
@@ -128,7 +128,7 @@ class AxisRange:
             self.range.update(start=start, end=end)
             self.ends = (start, end)
 
-    def _heard(self) -> None:
+    def _received(self) -> None:
         self.ends = (float(self.range.start), float(self.range.end))
 
     def _grow(self, low: float, high: float) -> None:

@@ -1,24 +1,24 @@
-// Reports actions in `figure` by mouse, touch or keys through `said`. Runs once the figure has been laid out. A drag
+// Reports actions in `figure` by mouse, touch or keys through `statement`. Runs once the figure has been laid out. A drag
 // without shift is handled here, a drag with shift by Bokeh: it pans.
 
 const pen = globalThis.bnnviz_pens?.get(figure)
 const place = pen?.view.canvas_view.events_el
-if (place !== undefined && !place.bnnviz_heard && said.tags[0].heard) {
-  place.bnnviz_heard = true
-  hear(pen.view, place)
+if (place !== undefined && !place.bnnviz_received && statement.tags[0].received) {
+  place.bnnviz_received = true
+  receive(pen.view, place)
 }
-place?.bnnviz_unbox?.(said.tags[0].unboxed)
+place?.bnnviz_unbox?.(statement.tags[0].unboxed)
 
-function hear(view, place) {
+function receive(view, place) {
   const NEAR = 12, FAR = 5, LONG_MS = 600, HOVER_MS = 70, REST_MS = 400, STEPS = 40
   let count = 0, drag = null, picked = null, pinned = false, boxed = false, hovered = 0, resting = 0, cursor = null, held = null
 
-  const say = (message) => { said.data = {said: [JSON.stringify({...message, n: ++count})]} }
-  const editable = () => said.tags[0].editable
-  const cells = said.tags[0].cells  // clicks choose positions, and drags draw no boxes
-  const hovers = said.tags[0].hovers
-  const picks = said.tags[0].picks  // clicks pick events
-  const keyed = said.tags[0].keyed  // otherwise the page has other keys for these actions
+  const say = (message) => { statement.data = {statement: [JSON.stringify({...message, n: ++count})]} }
+  const editable = () => statement.tags[0].editable
+  const cells = statement.tags[0].cells  // clicks choose positions, and drags draw no boxes
+  const hovers = statement.tags[0].hovers
+  const picks = statement.tags[0].picks  // clicks pick events
+  const keyed = statement.tags[0].keyed  // otherwise the page has other keys for these actions
   const frame = () => view.frame.bbox
 
   function data_at({x, y}) {
@@ -120,8 +120,8 @@ function hear(view, place) {
     const at = data_at(clamped(pixel))
     hold(i, at)
     const now = performance.now()
-    if (done || now - (drag?.told ?? 0) > 100) {
-      if (drag !== null) { drag.told = now }
+    if (done || now - (drag?.reported ?? 0) > 100) {
+      if (drag !== null) { drag.reported = now }
       say({do: "move", i, ...at, done})
     }
     if (done) { setTimeout(() => { held = null }, 400) }
@@ -137,9 +137,9 @@ function hear(view, place) {
   }
   const rectangle = mark("border: 2px dashed #c2337f; background: #c2337f22")
   const cross = mark("width: 17px; height: 17px; border: 2px solid #c2337f; border-radius: 50%; margin: -8px 0 0 -8px")
-  const told = mark("")
-  told.setAttribute("aria-live", "polite")
-  told.style.cssText = "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)"
+  const reported = mark("")
+  reported.setAttribute("aria-live", "polite")
+  reported.style.cssText = "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)"
 
   function show_box(from, to) {
     const left = Math.min(from.x, to.x), top = Math.min(from.y, to.y)
@@ -148,7 +148,7 @@ function hear(view, place) {
     Object.assign(rectangle.style, {width: `${width}px`, height: `${height}px`})
   }
   // The box stays until it is removed here or by a box in another figure.
-  let kept = null, unboxed = said.tags[0].unboxed
+  let kept = null, unboxed = statement.tags[0].unboxed
   function end_box(from, to) {
     const a = data_at(from), b = data_at(to)
     kept = {a, b}
@@ -187,7 +187,7 @@ function hear(view, place) {
     if (keyed) { place.focus({preventScroll: true}) }
     place.setPointerCapture(event.pointerId)
     cross.style.display = "none"
-    drag = {from: pixel, point: point_at(pixel), moved: false, long: setTimeout(long, LONG_MS), told: 0}
+    drag = {from: pixel, point: point_at(pixel), moved: false, long: setTimeout(long, LONG_MS), reported: 0}
     if (event.altKey && drag.point !== null) { remove(drag.point); drag = cancelled() }
   }
   function cancelled() { clearTimeout(drag?.long); return null }
@@ -269,7 +269,7 @@ function hear(view, place) {
     if (grabbed !== null) { move(grabbed, pixel, false) }
     else if (corner !== null) { show_box(corner, pixel) }
     if (hovers) { say({do: "over", x, y}) }
-    told.textContent = cells ? `${Math.round(x)}, ${Math.round(y)}` : `${x.toPrecision(3)}, ${y.toPrecision(3)}`
+    reported.textContent = cells ? `${Math.round(x)}, ${Math.round(y)}` : `${x.toPrecision(3)}, ${y.toPrecision(3)}`
   }
 
   // Chooses a place, picks up or puts down a point, ends a box, picks the nearest event, or adds a point.
@@ -278,14 +278,14 @@ function hear(view, place) {
     if (cells) { click(pixel) }
     else if (grabbed !== null) { move(grabbed, pixel, true); grabbed = null }
     else if (corner !== null) { end_box(corner, pixel); corner = null }
-    else if (point !== null) { grabbed = point; told.textContent = "point picked up" }
+    else if (point !== null) { grabbed = point; reported.textContent = "point picked up" }
     else if (picks) { picked = null; pinned = true; pick(step_at(pixel, Infinity)) }
-    else if (editable()) { say({do: "add", ...data_at(pixel)}); told.textContent = "point added" }
+    else if (editable()) { say({do: "add", ...data_at(pixel)}); reported.textContent = "point added" }
   }
 
   function take_away() {
     const i = nearest(points(), at_cursor(), 3 * NEAR)
-    if (i !== null) { remove(i); told.textContent = "point deleted" }
+    if (i !== null) { remove(i); reported.textContent = "point deleted" }
     return true
   }
 

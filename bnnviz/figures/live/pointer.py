@@ -70,8 +70,8 @@ def _is_text(value: Any) -> bool:
 
 
 def _listed(data: dict[str, Any]) -> list[Any]:
-    said = data.get("said")
-    return said if isinstance(said, list) else []
+    statement = data.get("statement")
+    return statement if isinstance(statement, list) else []
 
 
 class Pointer:
@@ -87,9 +87,9 @@ class Pointer:
     ) -> None:
         self._boxed = False
         chosen = {"picks": picks, "cells": cells, "hovers": hovers, "keyed": keyed}
-        tags = {"editable": False, "heard": False, "unboxed": 0, **chosen}
-        self._messages = ColumnDataSource({"said": []}, tags=[tags])
-        begin = CustomJS(args={"figure": root, "said": self._messages}, code=_CODE)
+        tags = {"editable": False, "received": False, "unboxed": 0, **chosen}
+        self._messages = ColumnDataSource({"statement": []}, tags=[tags])
+        begin = CustomJS(args={"figure": root, "statement": self._messages}, code=_CODE)
         root.tags = [*root.tags, self._messages]
         for name in ("inner_width", "inner_height"):
             root.js_on_change(name, begin)
@@ -114,12 +114,12 @@ class Pointer:
     def listen(self, on_message: Callable[[Message], None]) -> None:
         """Listen to actions; needs a Bokeh server."""
 
-        def hear(attr: str, old: Any, new: dict[str, Any]) -> None:
+        def receive(attr: str, old: Any, new: dict[str, Any]) -> None:
             for message in filter(None, map(read_message, _listed(new))):
                 if message["do"] == "box":
                     self._boxed = message["box"] is not None
                 on_message(message)
 
-        self._messages.on_change("data", hear)
+        self._messages.on_change("data", receive)
         # Without a listener, a figure leaves drags to Bokeh, which pans.
-        self._messages.tags = [self._messages.tags[0] | {"heard": True}]
+        self._messages.tags = [self._messages.tags[0] | {"received": True}]

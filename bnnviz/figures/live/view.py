@@ -184,13 +184,13 @@ class View:
     def listen(self, on_follow: Callable[[bool], None]) -> None:
         """Stop following when a user pans or zooms, and resume after a reset; needs a Bokeh server."""
 
-        def hear(follow: bool) -> None:
+        def receive(follow: bool) -> None:
             self.follow = follow
             on_follow(follow)
 
         # A reset sends both events, itself last.
-        self.root.on_event(RangesUpdate, lambda _: hear(False))
-        self.root.on_event(Reset, lambda _: hear(True))
+        self.root.on_event(RangesUpdate, lambda _: receive(False))
+        self.root.on_event(Reset, lambda _: receive(True))
 
     # ---- drawing
 
@@ -212,10 +212,10 @@ class View:
     def _set_ticks(self, place: int, axis: Axis) -> None:
         """Set the ticks and the visibility of an axis, without reading Bokeh's properties if nothing has changed."""
         shown, grid = axis.shown and not self.figure.bare, axis.grid and axis.shown and not self.figure.bare
-        wanted = (axis.ticks, axis.turned, axis.whole, shown, grid)
-        if self._ticks[place] == wanted:
+        requested = (axis.ticks, axis.turned, axis.whole, shown, grid)
+        if self._ticks[place] == requested:
             return
-        self._ticks[place] = wanted
+        self._ticks[place] = requested
         model = self._models[place]
         model.visible, self.root.grid[place].visible = shown, grid
         if axis.ticks is not None:
@@ -321,9 +321,9 @@ class View:
         rooms = width / (TICKS * (0.6 * letters + 1.5) * size), height / (TICK_LINES * size)
         for model, axis, room in zip(self._models, (self.drawing.x, self.drawing.y), rooms, strict=True):
             ticker = model.ticker
-            wanted = int(max(LEAST_TICKS, min(axis.count, room)))
-            if isinstance(ticker, BasicTicker) and ticker.desired_num_ticks != wanted:
-                ticker.desired_num_ticks = wanted
+            requested = int(max(LEAST_TICKS, min(axis.count, room)))
+            if isinstance(ticker, BasicTicker) and ticker.desired_num_ticks != requested:
+                ticker.desired_num_ticks = requested
 
 
 def _style_axis(axis: Any, ticks: int) -> None:

@@ -29,10 +29,10 @@ class Attack(Figure):
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw results of `bnnviz.attack`, each with a ``name``, over steps with the ``label``."""
-        lanes = part["lanes"][:SERIES]
-        marks = [mark for place, sampler in enumerate(lanes) for mark in self._curve(sampler, place)]
-        x = Axis(part.get("label", _STEP), padded(extent(*(sampler["eps"] for sampler in lanes)), 0.02), "exact")
-        return self.drawing(marks, x=x, y=self._up(part), note=self._note(lanes))
+        entries = part["entries"][:SERIES]
+        marks = [mark for place, sampler in enumerate(entries) for mark in self._curve(sampler, place)]
+        x = Axis(part.get("label", _STEP), padded(extent(*(sampler["eps"] for sampler in entries)), 0.02), "exact")
+        return self.drawing(marks, x=x, y=self._up(part), note=self._note(entries))
 
     def _up(self, part: dict[str, Any]) -> Axis:
         return self.y
@@ -46,11 +46,11 @@ class Attack(Figure):
         band = Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95 % interval")
         return [band, *curve(eps, mean, place, sampler["name"] or self.figure, size=8)]
 
-    def _note(self, lanes: list[dict[str, Any]]) -> str:
-        if not lanes:
+    def _note(self, entries: list[dict[str, Any]]) -> str:
+        if not entries:
             return ""
-        last = max(float(np.max(sampler["eps"])) for sampler in lanes)
-        ends = [(sampler["name"], sampler[self.figure][-1]) for sampler in lanes if sampler["eps"][-1] == last]
+        last = max(float(np.max(sampler["eps"])) for sampler in entries)
+        ends = [(sampler["name"], sampler[self.figure][-1]) for sampler in entries if sampler["eps"][-1] == last]
         texts = "; ".join(f"{name} {value:.3f}".strip() for name, value in ends if np.isfinite(value))
         return texts and f"at {last:g}: {texts}"
 
@@ -68,7 +68,7 @@ class AttackEntropy(Attack):
         label = f"entropy ({part.get('unit', 'nats')})"
         if "top" in part:
             return Axis(label, (0.0, float(part["top"])), follow="exact")
-        return Axis(label, extent([0.0], *(sampler["entropy_high"] for sampler in part["lanes"])))
+        return Axis(label, extent([0.0], *(sampler["entropy_high"] for sampler in part["entries"])))
 
 
 _FIGURES = {"accuracy": Attack, "entropy": AttackEntropy}
@@ -94,15 +94,15 @@ def attack(source: Any, *, figure: Literal["accuracy", "entropy", "both"] = "bot
     """
     if figure not in (*_FIGURES, "both"):
         raise BnnvizError(f"There is no figure {figure!r}; choose accuracy, entropy or both.", "figure")
-    lanes = parts.lanes(source)
-    part = dict(source) if lanes is not None else {}
-    if lanes is None:
-        lanes = [_result(each) | {"name": name} for name, each in _named(source)]
-        units = {str(sampler.get("unit", "")) for sampler in lanes}
+    entries = parts.entries(source)
+    part = dict(source) if entries is not None else {}
+    if entries is None:
+        entries = [_result(each) | {"name": name} for name, each in _named(source)]
+        units = {str(sampler.get("unit", "")) for sampler in entries}
         part = {"label": _LABELS.get(units.pop(), _STEP)}
-        part["unit"] = "bits" if all(sampler.get("base") == 2 for sampler in lanes) else "nats"
+        part["unit"] = "bits" if all(sampler.get("base") == 2 for sampler in entries) else "nats"
     shown = list(_FIGURES) if figure == "both" else [figure]
-    return Panels([_FIGURES[each]().draw({**part, "lanes": lanes}) for each in shown], 2)
+    return Panels([_FIGURES[each]().draw({**part, "entries": entries}) for each in shown], 2)
 
 
 def _named(source: Any) -> list[tuple[str, Any]]:

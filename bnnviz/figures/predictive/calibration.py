@@ -44,10 +44,10 @@ class Reliability(Figure):
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw results of `bnnviz.diagnostics.reliability`, each with a ``name``."""
-        lanes = part["lanes"][:SERIES]
-        bars = [_bars(sampler, place, len(lanes)) for place, sampler in enumerate(lanes)]
-        curves = [mark for place, sampler in enumerate(lanes) for mark in _curve(sampler, place)]
-        note = scores(lanes, "ece", "ECE")
+        entries = part["entries"][:SERIES]
+        bars = [_bars(sampler, place, len(entries)) for place, sampler in enumerate(entries)]
+        curves = [mark for place, sampler in enumerate(entries) for mark in _curve(sampler, place)]
+        note = scores(entries, "ece", "ECE")
         return self.drawing([*self.blank().marks, *bars, *curves], note=note)
 
 
@@ -99,21 +99,21 @@ def calibration(source: Any, observed: Any = None, *, bins: int = diagnostics.PA
     >>> plots.calibration(np.column_stack([1 - p, p]), right.astype(int))
     :Overlay...
     """
-    lanes = parts.lanes(source)
-    if lanes is None:
+    entries = parts.entries(source)
+    if entries is None:
         results = parts.uncertainty_results(source)
         numbers = parts.number_transforms(source) if results is None and observed is None else None
         if numbers is not None:
             return _coverage(numbers)
         if results is None:
             found = parts.each(source, observed)
-            lanes = [
+            entries = [
                 diagnostics.reliability(each.mean, each.observed, bins)._asdict() | {"name": each.name}
                 for each in found
             ]
         else:
-            lanes = [{"name": name, **found["arrays"]["reliability"]} for name, found in results]
-    return Reliability().draw({"lanes": lanes})
+            entries = [{"name": name, **found["arrays"]["reliability"]} for name, found in results]
+    return Reliability().draw({"entries": entries})
 
 
 def _coverage(found: list[parts.NumberTransforms]) -> Drawing:

@@ -34,45 +34,45 @@ class ClassProbabilities(Figure):
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw each sampler's ``mean``, ``low`` and ``high`` (classes,), and the ``observed`` class."""
-        lanes, observed, classes = part["lanes"][:SERIES], part.get("observed"), part["classes"]
-        shown = shown_classes(lanes, observed, len(classes))
+        entries, observed, classes = part["entries"][:SERIES], part.get("observed"), part["classes"]
+        shown = shown_classes(entries, observed, len(classes))
         marks: list[Mark] = []
         if observed is not None:
             edges = [at + side for at in np.flatnonzero(shown == observed) for side in (-0.5, 0.5)]
             ends = [-1.0] * len(edges), [2.0] * len(edges)
             marks.append(Band(edges, *ends, colour="pale", opacity=SHADE, label="observed"))
-        apart = min(APART, WIDE / max(len(lanes), 1))
-        for place, sampler in enumerate(lanes):
+        apart = min(APART, WIDE / max(len(entries), 1))
+        for place, sampler in enumerate(entries):
             mean, low, high = (np.asarray(sampler[name], dtype=float)[shown] for name in ("mean", "low", "high"))
-            x = np.arange(len(shown)) + apart * (place - (len(lanes) - 1) / 2)
+            x = np.arange(len(shown)) + apart * (place - (len(entries) - 1) / 2)
             marks.append(whiskers(x, low, high, 2.4, colour=chain(place), label="95 % of draws"))
             marks.append(Points(x, mean, series_kind(place), label=sampler["name"]))
         names = [str(classes[k]) for k in shown]
         turned = sum(map(len, names)) > LONG
         axis = replace(self.x, ends=(-0.5, len(names) - 0.5), ticks=dict(enumerate(names)), turned=turned)
-        return self.drawing(marks, x=axis, note=_note(part, lanes, len(shown)))
+        return self.drawing(marks, x=axis, note=_note(part, entries, len(shown)))
 
 
-def shown_classes(lanes: list[dict[str, Any]], observed: int | None, classes: int) -> np.ndarray:
+def shown_classes(entries: list[dict[str, Any]], observed: int | None, classes: int) -> np.ndarray:
     """Return the numbers of the classes to show, in order."""
-    if classes <= MOST_CLASSES or not lanes:
+    if classes <= MOST_CLASSES or not entries:
         return np.arange(min(classes, MOST_CLASSES))
-    most = np.nan_to_num(np.max([sampler["mean"] for sampler in lanes], axis=0).astype(float))
+    most = np.nan_to_num(np.max([sampler["mean"] for sampler in entries], axis=0).astype(float))
     if observed is not None:
         most[observed] = math.inf
     return np.sort(np.argsort(-most, kind="stable")[:MOST_CLASSES])
 
 
-def _note(part: dict[str, Any], lanes: list[dict[str, Any]], shown: int) -> str:
+def _note(part: dict[str, Any], entries: list[dict[str, Any]], shown: int) -> str:
     classes, observed = part["classes"], part.get("observed")
-    lanes = [sampler for sampler in lanes if np.isfinite(sampler["mean"]).all()]
+    entries = [sampler for sampler in entries if np.isfinite(sampler["mean"]).all()]
     words = [] if observed is None else [f"observed {classes[observed]}"]
-    best = [int(np.argmax(sampler["mean"])) for sampler in lanes]
-    if len(lanes) <= NAMED:
-        pairs = zip(lanes, best, strict=True)
+    best = [int(np.argmax(sampler["mean"])) for sampler in entries]
+    if len(entries) <= NAMED:
+        pairs = zip(entries, best, strict=True)
         words += [f"{sampler['name']} {classes[k]} ({sampler['mean'][k]:.2f})" for sampler, k in pairs]
     elif observed is not None:
-        words.append(f"the likeliest for {best.count(observed)} of {len(lanes)}")
+        words.append(f"the likeliest for {best.count(observed)} of {len(entries)}")
     if shown < len(classes):
         words.append(f"{shown} of {len(classes)} classes")
     return "; ".join(words)
@@ -85,7 +85,7 @@ def class_probabilities(source: Any) -> Drawing:
     ----------
     source : dict
         The part ``digit`` of a frame: ``classes``, their names; ``observed``, the number of the observed class or None;
-        ``lanes``, dicts with ``name``, ``mean``, ``low`` and ``high`` (classes,), as in the intervals of
+        ``entries``, dicts with ``name``, ``mean``, ``low`` and ``high`` (classes,), as in the intervals of
         `bnnviz.uncertainty`. With more than twelve classes, only the most probable classes are shown.
 
     Examples
@@ -93,10 +93,10 @@ def class_probabilities(source: Any) -> Drawing:
     >>> from bnnviz import plots
     >>> hmc = {"name": "HMC", "mean": [0.1, 0.7, 0.2], "low": [0.0, 0.5, 0.1], "high": [0.3, 0.9, 0.4]}
     >>> sgld = {"name": "SGLD", "mean": [0.05, 0.9, 0.05], "low": [0.0, 0.8, 0.0], "high": [0.1, 1.0, 0.1]}
-    >>> plots.class_probabilities({"classes": ["cat", "dog", "owl"], "observed": 1, "lanes": [hmc, sgld]})
+    >>> plots.class_probabilities({"classes": ["cat", "dog", "owl"], "observed": 1, "entries": [hmc, sgld]})
     :Overlay...
     """
-    lanes = parts.lanes(source)
-    if not lanes or "classes" not in source:
-        raise BnnvizError("Give classes, observed and lanes, as in the intervals of bnnviz.uncertainty.", "source")
-    return ClassProbabilities().draw({**source, "lanes": lanes})
+    entries = parts.entries(source)
+    if not entries or "classes" not in source:
+        raise BnnvizError("Give classes, observed and entries, as in the intervals of bnnviz.uncertainty.", "source")
+    return ClassProbabilities().draw({**source, "entries": entries})

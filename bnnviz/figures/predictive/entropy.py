@@ -32,18 +32,18 @@ class Entropy(Figure):
     brief = False  # whether the legend omits the samplers, because adjacent figures show them
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lanes``.
+        """Draw ``entries``.
 
         ``kind`` is ``ecdf`` or ``histogram``; ``top`` is the largest possible entropy in ``unit``; ``inside`` and
         ``outside`` are names of the rows. Each sampler has a ``name``, the result of `bnnviz.diagnostics.score_ecdf`
         or `bnnviz.diagnostics.score_histogram` for the rows of each side (None without rows), and the ``auroc`` of
         entropy as a detector.
         """
-        lanes, stepped, top = part["lanes"][:SERIES], part["kind"] == "ecdf", float(part["top"])
+        entries, stepped, top = part["entries"][:SERIES], part["kind"] == "ecdf", float(part["top"])
         marks: list[Mark] = []
         highest = 0.0
-        for place, sampler in enumerate(lanes):
-            turn = place / len(lanes) if len(lanes) > 1 else None
+        for place, sampler in enumerate(entries):
+            turn = place / len(entries) if len(entries) > 1 else None
             named = "" if self.brief or not sampler["name"] else f"{sampler['name']}: "
             for side, dash in zip(_SIDES, ((), DASH), strict=True):
                 if sampler[side] is None:
@@ -57,7 +57,7 @@ class Entropy(Figure):
         up = "share of the rows up to it" if stepped else "share of the rows"
         x = Axis(f"entropy ({part['unit']})", (0.0, top), "exact")
         y = Axis(up, (0.0, 1.02 if stepped else HEADROOM * highest or 1.0), "exact")
-        return self.drawing(marks, x=x, y=y, note=scores(lanes, "auroc", "AUROC"))
+        return self.drawing(marks, x=x, y=y, note=scores(entries, "auroc", "AUROC"))
 
 
 def _corners(
@@ -108,24 +108,24 @@ def entropy(
     """
     if kind not in ("ecdf", "histogram"):
         raise BnnvizError(f"There is no kind {kind!r}; choose ecdf or histogram.", "kind")
-    if (lanes := parts.lanes(source)) is not None:
-        return Entropy().draw(dict(source) | {"lanes": lanes})
+    if (entries := parts.entries(source)) is not None:
+        return Entropy().draw(dict(source) | {"entries": entries})
     named = source.items() if isinstance(source, Mapping) and "arrays" not in source else [("", source)]
-    lanes, most = [], 0.0
+    entries, most = [], 0.0
     for name, each in named:
-        sampler, highest, base = _lane(each, outside, base)
-        lanes.append({"name": str(name), **sampler})
+        sampler, highest, base = _entry(each, outside, base)
+        entries.append({"name": str(name), **sampler})
         most = max(most, highest)
     top = most if top is None else float(top)
     steps = diagnostics.score_ecdf if kind == "ecdf" else lambda values: diagnostics.score_histogram(values, top)
-    for sampler in lanes:
+    for sampler in entries:
         sampler |= {side: None if sampler[side] is None else steps(sampler[side])._asdict() for side in _SIDES}
     part = {"kind": kind, "unit": {math.e: "nats", 2.0: "bits"}.get(base, f"base {base:g}"), "top": top}
     rows = {"inside": "test rows", "outside": "out of distribution"}
-    return Entropy().draw(part | rows | {"lanes": lanes})
+    return Entropy().draw(part | rows | {"entries": entries})
 
 
-def _lane(source: Any, outside: Any, base: float) -> tuple[dict[str, Any], float, float]:
+def _entry(source: Any, outside: Any, base: float) -> tuple[dict[str, Any], float, float]:
     """Return entropies of test rows and of others, the largest there can be, and the base of their logarithm."""
     if is_array(source) or isinstance(source, list | tuple):
         inner = np.asarray(source, dtype=float)

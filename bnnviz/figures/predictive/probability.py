@@ -37,7 +37,7 @@ class Probability(Figure):
         top = float(density.max())
         top = HEADROOM * max(top, min(float(np.max(fit, initial=0.0)), MOST * top))
         beta = "" if part["beta"] is None else "beta({:.3g}, {:.3g})".format(*part["beta"])
-        note = " · ".join(word for word in (part["observed"], beta, part.get("said", "")) if word)
+        note = " · ".join(word for word in (part["observed"], beta, part.get("statement", "")) if word)
         x = Axis(part["label"], (0.0, 1.0), follow="exact")
         return Drawing(marks, x=x, y=Axis("density", (0.0, top), count=3), note=note)
 

@@ -94,7 +94,7 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None) -> Dr
     >>> plots.roc(np.stack([1 - scores, scores], -1), observed)
     :Overlay...
     """
-    curves = parts.lanes(source, "curves")
+    curves = parts.entries(source, "curves")
     if curves is None:
         curves = [_curve_of(each, positive) for each in parts.each(source, observed)]
     return Roc().draw({"curves": curves})

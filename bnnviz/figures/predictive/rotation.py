@@ -26,9 +26,9 @@ class Rotation(Figure):
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw each sampler's ``entropy`` in nats at each of the ``angles`` in degrees."""
-        lanes = part["lanes"][:SERIES]
+        entries = part["entries"][:SERIES]
         marks: list[Mark] = [Rule([part["angle"]], "x", 1.5, (4, 4), colour="muted", label="this angle")]
-        for place, sampler in enumerate(lanes):
+        for place, sampler in enumerate(entries):
             marks += curve(part["angles"], sampler["entropy"], place, sampler["name"], DOT, 5)
-        up = extent(self.blank().y.ends, *(sampler["entropy"] for sampler in lanes))
+        up = extent(self.blank().y.ends, *(sampler["entropy"] for sampler in entries))
         return self.drawing(marks, y=Axis("entropy (nats)", up))

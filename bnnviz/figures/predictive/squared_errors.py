@@ -86,7 +86,7 @@ def squared_errors(source: Any) -> Drawing:
     >>> plots.squared_errors({"HMC": rng.normal(size=300) ** 2, "SGLD": (1.5 * rng.normal(size=300)) ** 2})
     :Overlay...
     """
-    return SquaredErrors().draw({"boxes": parts.lanes(source, "boxes") or _boxes(source)})
+    return SquaredErrors().draw({"boxes": parts.entries(source, "boxes") or _boxes(source)})
 
 
 def _boxes(source: Any) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLi
     """Write a race to a file."""
     figure = shown(race(frame["curves"]), False)
     if Path(out).suffix.lower() != PAGE:
-        if not any(np.isfinite(lane["error"]).any() for lane in frame["curves"]["lanes"]):
+        if not any(np.isfinite(entry["error"]).any() for entry in frame["curves"]["entries"]):
             raise BnnvizError("No errors are available yet. Write an .html page, which contains the table.", "out")
         return save(figure, out)
     caption, table = frame["caption"], frame["table"]

@@ -41,7 +41,7 @@ class Clock:
         return self.now
 
 
-def test_the_best_candidate_is_taken_or_an_earlier_one_that_cannot_be_told_from_it() -> None:
+def test_the_best_candidate_is_taken_or_an_earlier_one_that_cannot_be_reported_from_it() -> None:
     first, second = _candidates()[:2]
     noise = np.random.default_rng(0).normal(0, 1, 400)
     near = [Try(first, noise + 0.01 * noise[::-1], 1.0), Try(second, noise - 0.0001, 1.0)]
@@ -138,7 +138,7 @@ def test_a_run_ends_when_its_predictions_have_mixed(monkeypatch: pytest.MonkeyPa
     assert run.phase == "done" and "converged" in run.notes[-1].values["reason"]
 
 
-def test_what_is_said_stays_and_the_rest_is_filled_in() -> None:
+def test_what_is_stated_stays_and_the_rest_is_filled_in() -> None:
     spec = Spec("network", {"data": "toy_c", "hidden": "4"}, draws=7)
     found = automatic(spec, {"data", "hidden", "draws"}, 0.05).spec
     assert found.draws == 7

@@ -41,7 +41,7 @@ class PlainRun:
         self.phase, self.steps, self.finished, self.error = "start", 0, False, None
         self.rng = np.random.default_rng(spec.seed)
         self.x, self.gain, self.watched, self.values = 0.0, 1.0, None, []
-        self.era, self.changes = 0, []
+        self.generation, self.changes = 0, []
         if self.does.get("breaks") == "build":
             raise BnnvizError("This cannot be built; try another target.")
 
@@ -537,7 +537,7 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
 
 
 @pytest.mark.slow
-def test_a_replaced_worker_goes_on_as_it_was_told(backend: Backend) -> None:
+def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) -> None:
     async def main() -> None:
         handle = backend.start(plain(), factory=PLAIN)
         await handle.scene()

@@ -97,7 +97,10 @@ def test_nothing_is_left_and_nothing_is_lost(
     (tmp_path / "server.py").write_text(SERVER)
     spec = Spec(target="banana", sampler="bps", chains=2, draws=None, warmup=4, seed=repeat)
     command = [sys.executable, str(tmp_path / "server.py"), json.dumps(spec.to_json())]
-    with (tmp_path / "said").open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
+    with (
+        (tmp_path / "statement").open("w") as statement,
+        subprocess.Popen(command, stdout=statement, stderr=statement) as process,
+    ):
         server = psutil.Process(process.pid)
         family = []
         try:

@@ -92,7 +92,7 @@ def test_a_run_with_captured_steps_has_the_draws_of_one_without() -> None:
 
 
 @pytest.mark.gpu
-def test_a_density_that_cannot_be_captured_is_told_and_sampled_all_the_same() -> None:
+def test_a_density_that_cannot_be_captured_is_reported_and_sampled_all_the_same() -> None:
     def potential(x: torch.Tensor) -> torch.Tensor:
         return 0.5 * (x**2).sum(-1) * (1.0 if float(x.detach().abs().sum()) < 1e9 else 2.0)
 

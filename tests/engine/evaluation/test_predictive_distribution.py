@@ -81,7 +81,7 @@ def test_drawn_observations_have_the_law_that_is_predicted(linear: tuple) -> Non
     assert np.array_equal(drawn, predicting.predictive_draws(given, x, 20_000, seed=1))
 
 
-def test_rows_far_from_the_training_rows_are_told(linear: tuple) -> None:
+def test_rows_far_from_the_training_rows_are_reported(linear: tuple) -> None:
     given, *_ = linear
     assert predicting.predict(given, np.array([[5.0], [50.0], [-40.0]])).far.tolist() == [False, True, True]
 
@@ -115,15 +115,15 @@ def test_classes_have_probabilities_and_their_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "said"),
+    ("x", "statement"),
     [
         (np.zeros((3, 2)), r"have the shape \(3, 2\); the network takes numbers of the shape \(rows, 1\)"),
         (np.array([["a"]]), "takes numbers"),
         (np.array([[np.nan]]), "missing or infinite"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused(linear: tuple, x: np.ndarray, said: str) -> None:
-    with pytest.raises(BnnvizError, match=said):
+def test_rows_that_do_not_fit_are_refused(linear: tuple, x: np.ndarray, statement: str) -> None:
+    with pytest.raises(BnnvizError, match=statement):
         predicting.predict(linear[0], x)
 
 

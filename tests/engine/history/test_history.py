@@ -300,11 +300,11 @@ def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, A
 def all_come_back(history: History, had: dict[int, Any]) -> int:
     """Take every mark up, and compare its stores; return how many marks there are."""
     for mark in history._checkpoints:
-        for found, wanted in zip(kept(restored(mark.data, history.block_store)), had[mark.step], strict=True):
-            assert torch.equal(found[0], wanted[0])
-            assert (found[1] == wanted[1]).all()
-            assert (found[2] == wanted[2]).all()
-            assert found[3] == wanted[3]
+        for found, requested in zip(kept(restored(mark.data, history.block_store)), had[mark.step], strict=True):
+            assert torch.equal(found[0], requested[0])
+            assert (found[1] == requested[1]).all()
+            assert (found[2] == requested[2]).all()
+            assert found[3] == requested[3]
     return len(history._checkpoints)
 
 

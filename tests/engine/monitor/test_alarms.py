@@ -45,7 +45,7 @@ def codes(run: bnnviz.Run) -> set[str]:
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "parallel_tempering", "nuts"])
-def test_trajectories_that_run_into_walls_are_told(sampler: str) -> None:
+def test_trajectories_that_run_into_walls_are_reported(sampler: str) -> None:
     warmup = 0 if sampler == "parallel_tempering" else 10  # which learns step sizes from which nothing diverges
     start = np.zeros((4, 2))
     run = bnnviz.sample(walls, sampler, dim=2, chains=4, draws=50, warmup=warmup, seed=1, start=start)
@@ -54,13 +54,13 @@ def test_trajectories_that_run_into_walls_are_told(sampler: str) -> None:
 
 
 @pytest.mark.slow
-def test_eight_schools_whose_small_spreads_are_missed_are_told() -> None:
+def test_eight_schools_whose_small_spreads_are_missed_are_reported() -> None:
     run = bnnviz.sample(schools, "hmc", dim=10, chains=4, draws=250, warmup=150, seed=2)
     assert run.draws[..., 9].std() < 0.8 * sd_of_log_tau()
     assert codes(run) & {"low_bfmi", "divergences", "stuck"}
 
 
-def test_chains_that_set_out_from_the_mode_and_stay_near_it_are_told() -> None:
+def test_chains_that_set_out_from_the_mode_and_stay_near_it_are_reported() -> None:
     """Without refreshments bounces keep the distance from the mode of a round Gaussian for long."""
     settings = {"refresh_rate": 0.0, "start": "mode", "metric": "unit"}
     run = bnnviz.sample(
@@ -72,7 +72,7 @@ def test_chains_that_set_out_from_the_mode_and_stay_near_it_are_told() -> None:
     assert codes(run) & {"rhat", "low_energy_ess"}
 
 
-def test_chains_that_are_lost_at_their_start_are_told() -> None:
+def test_chains_that_are_lost_at_their_start_are_reported() -> None:
     """U is not a number to the left of zero, where two of four chains are put."""
 
     def half(x: Tensor) -> Tensor:

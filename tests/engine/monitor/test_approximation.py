@@ -70,7 +70,7 @@ def poor(found: dict) -> list:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("sds", [(1.0,), (1e-3, 1.0), (1e3, 1e3), (1.0,) * 5], ids=str)
-def test_a_normal_density_is_approximated_exactly_and_nothing_is_said(sds, dtype):
+def test_a_normal_density_is_approximated_exactly_and_nothing_is_stated(sds, dtype):
     found = approximated(scaled(*sds), len(sds), dtype).summary()
     assert found["total_variation"] < 0.01 and found["infinite_share"] == 0
     assert dtype == "float32" or found["pareto_k"] is None or found["pareto_k"] < 0.6, "rounding may have any tail"
@@ -102,15 +102,15 @@ def test_the_figures_of_forgotten_correlations_are_the_known_ones(rho):
 
 
 @pytest.mark.parametrize("dim", [1, 2])
-def test_the_share_of_draws_outside_of_the_support_is_told(dim):
+def test_the_share_of_draws_outside_of_the_support_is_reported(dim):
     """The mode of a half-normal density is its edge."""
     found = approximated(half_normal, dim).summary()
     share = 1 - 0.5**dim
     assert found["infinite_share"] == pytest.approx(share, abs=4.5 * 0.5 / 2000**0.5)
     assert found["total_variation"] == pytest.approx(share, abs=0.05)
-    (told,) = found["warnings"]
-    assert told.code == "approximation_outside" and told.values["percent"] == 100 * found["infinite_share"]
-    assert "bnnviz.positive()" in str(told)
+    (reported,) = found["warnings"]
+    assert reported.code == "approximation_outside" and reported.values["percent"] == 100 * found["infinite_share"]
+    assert "bnnviz.positive()" in str(reported)
 
 
 # --- what is not normal
@@ -119,11 +119,11 @@ def test_the_share_of_draws_outside_of_the_support_is_told(dim):
 @pytest.mark.parametrize(
     ("density", "dim"), [(student, 2), (student, 5), (funnel, 3), (narrow_well, 1), (narrow_well, 3)]
 )
-def test_where_a_normal_law_is_no_approximation_it_is_told(density, dim):
+def test_where_a_normal_law_is_no_approximation_it_is_reported(density, dim):
     found = approximated(density, dim).summary()
     assert found["pareto_k"] >= 0.7 or found["total_variation"] >= 0.1
-    (told,) = poor(found)
-    assert bool(told.values["tail"]) == (found["pareto_k"] >= 0.7)
+    (reported,) = poor(found)
+    assert bool(reported.values["tail"]) == (found["pareto_k"] >= 0.7)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -64,7 +64,7 @@ CASES = [pytest.param(code, each, id=f"{code}-{k}") for code, cases in CODES.ite
 
 
 @pytest.mark.parametrize(("code", "density"), CASES)
-def test_what_is_no_potential_of_its_own_is_told(code: str, density) -> None:
+def test_what_is_no_potential_of_its_own_is_reported(code: str, density) -> None:
     run = bnnviz.sample(density, "sgld", dim=2, chains=4, draws=40, warmup=10, settings={"step_size": 0.1}, seed=2)
     assert code in codes(run)
 
@@ -132,7 +132,7 @@ def writes_into(x: Tensor) -> Tensor:
         (lambda x: x.sub_(1).square().sum(-1), "modifies its argument"),
     ],
 )
-def test_precisions_that_meet_and_writing_in_place_are_told(density, says: str) -> None:
+def test_precisions_that_meet_and_writing_in_place_are_reported(density, says: str) -> None:
     with pytest.raises(bnnviz.BnnvizError, match=says):
         bnnviz.sample(density, "hmc", dim=2, draws=3)
     if "compute" in says:
@@ -141,7 +141,7 @@ def test_precisions_that_meet_and_writing_in_place_are_told(density, says: str) 
 
 
 @pytest.mark.parametrize("constant", [1e8, -3e8])
-def test_a_constant_in_whose_rounding_u_is_lost_is_told(constant: float) -> None:
+def test_a_constant_in_whose_rounding_u_is_lost_is_reported(constant: float) -> None:
     """Neighbours of 1e8 are 8 apart in single precision; the variance, truly 1, comes out too large."""
 
     def far(x: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ def run(x: np.ndarray | None = None, *, weighted: bool = False, converges: bool 
     )
 
 
-def told(**given: Any) -> Message | None:
+def reported(**given: Any) -> Message | None:
     """Return the one warning of a run, if there is one."""
     found = list(of_moves(run(**given)))
     assert len(found) <= 1
@@ -58,8 +58,8 @@ def diverging(*places: tuple[int, int]) -> np.ndarray:
 def test_chains_that_stand_still_are_named_by_their_numbers() -> None:
     x = np.random.default_rng(1).normal(size=(CHAINS, DRAWS, 2))
     x[1], x[3] = x[1, :1], np.repeat(x[3, :2], DRAWS // 2, axis=0)
-    assert (told(x=x).code, told(x=x).values["numbers"]) == ("stuck", [2, 4])
-    assert not told(x=x, weighted=True) and not told(x=x, converges=False)
+    assert (reported(x=x).code, reported(x=x).values["numbers"]) == ("stuck", [2, 4])
+    assert not reported(x=x, weighted=True) and not reported(x=x, converges=False)
 
 
 @pytest.mark.parametrize(
@@ -72,20 +72,20 @@ def test_chains_that_stand_still_are_named_by_their_numbers() -> None:
         ([(0, 10), (0, 17)], 2),
     ],
 )
-def test_one_in_a_thousand_or_a_cluster_that_diverged_is_told(places: list[tuple[int, int]], count: int) -> None:
-    found = told(diverging=diverging(*places))
+def test_one_in_a_thousand_or_a_cluster_that_diverged_is_reported(places: list[tuple[int, int]], count: int) -> None:
+    found = reported(diverging=diverging(*places))
     assert (found.code, found.values["count"]) == ("divergences", count) if count else found is None
 
 
-def test_trees_of_the_largest_depth_are_told() -> None:
+def test_trees_of_the_largest_depth_are_reported() -> None:
     reached = np.zeros((CHAINS, DRAWS))
-    assert not told(reached_max_treedepth=reached)
+    assert not reported(reached_max_treedepth=reached)
     reached[:, ::20] = 1
-    found = told(reached_max_treedepth=reached)
+    found = reported(reached_max_treedepth=reached)
     assert found.code == "max_treedepth" and found.values["percent"] == pytest.approx(5)
 
 
-def test_energies_that_change_slowly_are_told() -> None:
+def test_energies_that_change_slowly_are_reported() -> None:
     """An AR(1) process of coefficient a has the fraction 2 (1 - a): 0.2 for a = 0.9."""
     noise = np.random.default_rng(2).normal(size=(CHAINS, DRAWS))
     slow = np.zeros_like(noise)
@@ -93,6 +93,6 @@ def test_energies_that_change_slowly_are_told() -> None:
         slow[:, n] = 0.9 * slow[:, n - 1] + noise[:, n]
     assert np.all(bfmi(slow) < 0.29) and np.all(np.abs(bfmi(noise) - 2) < 0.3)
     energy = np.where(np.arange(CHAINS)[:, None] == 2, slow, noise)
-    found = told(energy=energy)
+    found = reported(energy=energy)
     assert (found.code, found.values["numbers"]) == ("low_bfmi", [3]) and 0 < found.values["bfmi"] < 0.3
-    assert not told(energy=noise)
+    assert not reported(energy=noise)

@@ -32,7 +32,7 @@ def run(name: str = "bps") -> Any:
     )
 
 
-def told(found: list[Message]) -> tuple[str, dict[str, Any]] | None:
+def reported(found: list[Message]) -> tuple[str, dict[str, Any]] | None:
     """Return code and values of the one message, if there is one."""
     assert len(found) <= 1
     return (found[0].code, found[0].values) if found else None
@@ -71,7 +71,7 @@ HALF = {"cov": [[1.0, 0.0], [0.0, 2.0]], "variance_se": [0.05, 0.2]}
 )
 def test_a_bad_figure_gives_one_warning(sampler: str, found: dict, code: str | None, values: dict) -> None:
     good = WEIGHTED if sampler == "pmcnet" else GOOD
-    got = told(warnings(run(sampler), good | found))
+    got = reported(warnings(run(sampler), good | found))
     assert (got and got[0]) == code
     for name, value in values.items():
         assert got[1][name] == (value if isinstance(value, str) else pytest.approx(value))
@@ -80,7 +80,7 @@ def test_a_bad_figure_gives_one_warning(sampler: str, found: dict, code: str | N
 @pytest.mark.parametrize(("variance", "ratio"), [(4.1, None), (6.0, 1.5), (2.0, 0.5)])
 def test_known_variances_judge_instead_of_the_identity(variance: float, ratio: float | None) -> None:
     moments = {"cov": [[1.0, 0.3], [0.3, variance]], "cov_se": [[0.1, 0.1], [0.1, 0.2]]}
-    found = told(warnings(run(), GOOD | moments | {"widening": {"share": 0.4, "se": 0.05}}))
+    found = reported(warnings(run(), GOOD | moments | {"widening": {"share": 0.4, "se": 0.05}}))
     assert (found and found[1]["ratio"]) == ratio
     rejecting = warnings(run("hmc"), GOOD | moments)
     assert ratio != 0.5 or rejecting[0].remedies == (Remedy("make more draws", {"draws": 400}),)
@@ -91,7 +91,7 @@ def test_convergence_of_a_network_is_judged_by_its_predictions(functions: float 
     made = run()
     made.target = bnnviz.BNN(mlp(1, [2], 1), (np.zeros((3, 1)), np.zeros(3)))
     figures = {"rhat_max": 2.1, "rhat_canonical_max": 1.02, "rhat_function_max": functions}
-    assert told(warnings(made, GOOD | figures))[0] == code
+    assert reported(warnings(made, GOOD | figures))[0] == code
 
 
 def test_the_summary_of_a_run_has_its_warnings() -> None:

@@ -1,4 +1,4 @@
-"""Galleries: lanes on images, what is asked of their draws, and that asking changes none of them."""
+"""Galleries: entries on images, what is asked of their draws, and that asking changes none of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAP = {"sampler": "map", "warmup": 0, "settings": {"batch_size": 20, "steps": 60
 
 def spec(budget: int = 6000, **changes: object) -> ImageRaceSpec:
     given = {"target": "images", "target_settings": TARGET, "chains": 1, "seed": 3, "budget": budget}
-    return ImageRaceSpec.from_json(given | {"lanes": [MAP, SGLD]} | changes)
+    return ImageRaceSpec.from_json(given | {"entries": [MAP, SGLD]} | changes)
 
 
 def ended(gallery: ImageRace) -> ImageRace:
@@ -37,9 +37,9 @@ def gallery() -> ImageRace:
 def test_every_part_is_there(gallery: ImageRace) -> None:
     frame = gallery.frame(list(gallery._view.parts))
     assert set(gallery._view.parts) <= set(frame)
-    assert [lane["name"] for lane in frame["course"]["lanes"]] == gallery.spec.names()
-    for lane in frame["attack"]["lanes"]:
-        assert lane["eps"] == list(EPS)
+    assert [entry["name"] for entry in frame["course"]["entries"]] == gallery.spec.names()
+    for entry in frame["attack"]["entries"]:
+        assert entry["eps"] == list(EPS)
     assert frame["table"]["rows"][0]["rank"] == 1
     assert "predicts best" in frame["caption"]["text"]
     # One point does not mix, however many draws it is.
@@ -49,15 +49,15 @@ def test_every_part_is_there(gallery: ImageRace) -> None:
 
 
 def test_figures_are_those_of_the_draws(gallery: ImageRace) -> None:
-    lane = gallery.lanes[1]
-    target, rows = lane.target, gallery.images.scaled("test")
-    theta = lane.predictive_cache.draws(1000)
-    assert len(theta) == lane.predictive_cache.asked > 5
+    entry = gallery.entries[1]
+    target, rows = entry.target, gallery.images.scaled("test")
+    theta = entry.predictive_cache.draws(1000)
+    assert len(theta) == entry.predictive_cache.asked > 5
     with torch.no_grad():
         each = torch.softmax(target.outputs(theta, torch.as_tensor(rows[0])), -1).double().numpy()
     assert np.allclose(gallery.probabilities(1)[0], each, atol=1e-5)
     mean, y = each.mean(0), gallery.images.y_test
-    found = lane.scores()
+    found = entry.scores()
     assert found["accuracy"] == pytest.approx((mean.argmax(1) == y).mean())
     assert found["nll"] == pytest.approx(-np.log(mean[np.arange(len(y)), y]).mean(), rel=1e-4)
     assert found["ece"] == pytest.approx(diagnostics.calibration_error(mean, y, diagnostics.PAPER_BINS), abs=1e-4)
@@ -71,8 +71,8 @@ def test_asking_changes_no_draw(gallery: ImageRace) -> None:
         again.advance(0.02)
         again.frame(["status", "wall", "digit", "entropy", "attack"])
     # How often a mode that is there is drawn again costs nothing, and is a matter of time.
-    assert np.array_equal(gallery.lanes[0].draws[0, -1], again.lanes[0].draws[0, -1])
-    assert np.array_equal(gallery.lanes[1].draws, again.lanes[1].draws)
+    assert np.array_equal(gallery.entries[0].draws[0, -1], again.entries[0].draws[0, -1])
+    assert np.array_equal(gallery.entries[1].draws, again.entries[1].draws)
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,11 @@ def short_references(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_the_reference_of_a_density_of_ones_own_is_its_truth() -> None:
     race = bnnviz.race(potential, ["hmc", "bps"], dim=2, budget=20_000, chains=4, warmup=20, seed=1)
-    truth, (hmc, _) = race._run.truth, race.spec.lanes
+    truth, (hmc, _) = race._run.truth, race.spec.entries
     # 320 draws of HMC, worth 100 at least: a mean is within 4.5 standard errors sd / sqrt(100).
     assert np.all(np.abs(truth.mean - CENTRE.numpy()) < 4.5 * SD.numpy() / 10)
     np.testing.assert_allclose(truth.sd, SD.numpy(), rtol=4.5 / np.sqrt(2 * 100))
-    assert hmc.target == "Your function" and race.lane_draws(0).shape[2] == 2
+    assert hmc.target == "Your function" and race.entry_draws(0).shape[2] == 2
     assert {row["sampler"] for row in race.table} == {"hmc", "bps"}
     assert all(np.isfinite(row["error"]) for row in race.table)
 
@@ -57,9 +57,9 @@ def test_a_network_of_ones_own_races() -> None:
     posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
     race = bnnviz.race(posterior, LANES, budget=60_000, chains=2, warmup=20, seed=1)
     assert all(np.isfinite(row["rmse"]) for row in race.table)
-    values = race._run.lanes[0].estimates.values()
+    values = race._run.entries[0].estimates.values()
     worst = max(diagnostics.rhat(values[..., i]) for i in range(values.shape[2]))
-    first = next(row for row in race.table if row["lane"] == 0)
+    first = next(row for row in race.table if row["entry"] == 0)
     assert first["rhat_function_max"] == pytest.approx(worst) and first["ess_function_min"] > 4
 
 
@@ -68,7 +68,7 @@ def test_without_a_reference_nobody_is_ranked_and_the_table_stands(tmp_path: Pat
     x = np.linspace(-1, 1, 20)[:, None]
     posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
     race = bnnviz.race(posterior, LANES, budget=60_000, chains=2, warmup=20, seed=1, reference=False)
-    assert "reference" in race.said
+    assert "reference" in race.statement
     assert all(row["rank"] is None and np.isfinite(row["ess_function_min"]) for row in race.table)
     assert race.figure(tmp_path / "race.html").exists()
     with pytest.raises(BnnvizError, match="html"):
@@ -85,8 +85,8 @@ def test_without_a_reference_nobody_is_ranked_and_the_table_stands(tmp_path: Pat
     ],
 )
 def test_what_is_no_target_is_refused_as_by_sample(target: Any, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(BnnvizError, match=sentence) as told:
+    with pytest.raises(BnnvizError, match=sentence) as reported:
         bnnviz.race(target, ["hmc", "bps"], budget=10_000, **options)
     with pytest.raises(BnnvizError) as same:
         bnnviz.start(target, "hmc", **options)
-    assert told.value.sentence == same.value.sentence
+    assert reported.value.sentence == same.value.sentence

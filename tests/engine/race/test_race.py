@@ -1,4 +1,4 @@
-"""Races: budget, pace, start, what befalls a lane that diverges, the calls and the command."""
+"""Races: budget, pace, start, what befalls an entry that diverges, the calls and the command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from races import finished, race_of
 import bnnviz
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.live_runs import LiveRuns
-from bnnviz.engine.race.lane import largest_step_cost
+from bnnviz.engine.race.entry import largest_step_cost
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -34,7 +34,7 @@ PARTS = ["status", "caption", "table", "curves", "path.0", "prediction.0", "path
 
 
 @given(
-    lanes=st.lists(
+    entries=st.lists(
         st.tuples(st.sampled_from(SAMPLERS), st.integers(0, 500), st.sampled_from(["eager", "compiled"])),
         min_size=2,
         max_size=MOST,
@@ -44,36 +44,36 @@ PARTS = ["status", "caption", "table", "curves", "path.0", "prediction.0", "path
     seed=st.integers(0, 2**31 - 1),
     budget=st.integers(1_000, 10**12),
 )
-def test_a_spec_is_the_same_after_a_round_trip(lanes, target, chains, seed, budget):
+def test_a_spec_is_the_same_after_a_round_trip(entries, target, chains, seed, budget):
     shared = {"target": target, "chains": chains, "seed": seed}
-    specs = tuple(Spec(sampler=name, warmup=warmup, kernel=kernel, **shared) for name, warmup, kernel in lanes)
+    specs = tuple(Spec(sampler=name, warmup=warmup, kernel=kernel, **shared) for name, warmup, kernel in entries)
     race = RaceSpec(specs, budget).checked()
     assert RaceSpec.from_json(json.dumps(race.to_json())) == race
-    assert len(set(race.names())) == len(lanes)
-    assert all(lane.draws is None for lane in race.lanes)
+    assert len(set(race.names())) == len(entries)
+    assert all(entry.draws is None for entry in race.entries)
 
 
-def lanes_of(**changes: Any) -> dict[str, Any]:
-    return {"target": "banana", "lanes": [{"sampler": "bps"}, {"sampler": "hmc"} | changes]}
+def entries_of(**changes: Any) -> dict[str, Any]:
+    return {"target": "banana", "entries": [{"sampler": "bps"}, {"sampler": "hmc"} | changes]}
 
 
 @pytest.mark.parametrize(
     ("value", "field", "words"),
     [
         ("{", None, "not JSON"),
-        ({"target": "banana"}, "lanes", "a list of samplers"),
-        ({"target": "banana", "lanes": [{"sampler": "bps"}]}, "lanes", "2 to 6 samplers, not 1"),
-        ({"target": "banana", "lanes": [{"sampler": "bps"}] * 7}, "lanes", "2 to 6 samplers, not 7"),
-        (lanes_of() | {"version": 9}, "version", "version 9"),
-        (lanes_of() | {"colour": 1}, "colour", "no key 'colour'"),
-        (lanes_of() | {"target": "moon"}, "target", "no target 'moon'"),
-        (lanes_of() | {"budget": 10}, "budget", "from 1,000 to"),
-        (lanes_of() | {"budget": 2e6}, "budget", "whole number"),
-        (lanes_of() | {"chains": 0}, "chains", "from 1 to"),
-        (lanes_of(target="banana"), "target", "A sampler of a race has no key 'target'"),
-        (lanes_of(sampler="magic"), "1.sampler", "Sampler 2: There is no sampler 'magic'"),
-        (lanes_of(settings={"num_leapfrog_steps": 0}), "1.num_leapfrog_steps", "Sampler 2: HMC: num_leapfrog_steps"),
-        (lanes_of(settings={"start": "mode"}), "start", "one start"),
+        ({"target": "banana"}, "entries", "a list of samplers"),
+        ({"target": "banana", "entries": [{"sampler": "bps"}]}, "entries", "2 to 6 samplers, not 1"),
+        ({"target": "banana", "entries": [{"sampler": "bps"}] * 7}, "entries", "2 to 6 samplers, not 7"),
+        (entries_of() | {"version": 9}, "version", "version 9"),
+        (entries_of() | {"colour": 1}, "colour", "no key 'colour'"),
+        (entries_of() | {"target": "moon"}, "target", "no target 'moon'"),
+        (entries_of() | {"budget": 10}, "budget", "from 1,000 to"),
+        (entries_of() | {"budget": 2e6}, "budget", "whole number"),
+        (entries_of() | {"chains": 0}, "chains", "from 1 to"),
+        (entries_of(target="banana"), "target", "A sampler of a race has no key 'target'"),
+        (entries_of(sampler="magic"), "1.sampler", "Sampler 2: There is no sampler 'magic'"),
+        (entries_of(settings={"num_leapfrog_steps": 0}), "1.num_leapfrog_steps", "Sampler 2: HMC: num_leapfrog_steps"),
+        (entries_of(settings={"start": "mode"}), "start", "one start"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_field(value, field, words):
@@ -90,28 +90,28 @@ ALL = race_of("bps", "hmc", "sgld", "zigzag", budget=4_001)
 
 
 @pytest.mark.slow
-def test_no_lane_spends_more_than_its_budget_and_each_spends_all_that_whole_steps_allow():
+def test_no_entry_spends_more_than_its_budget_and_each_spends_all_that_whole_steps_allow():
     race = Race(ALL)
     race.prepare()
     while not race.finished:
         race.advance(0.01)
-        assert all(lane.gradients <= ALL.budget for lane in race.lanes)
-    for lane in race.lanes:
-        assert lane.gradients + largest_step_cost(lane) > ALL.budget
-        assert lane.recorded[-1].gradients == lane.gradients, "what it came to is noted"
+        assert all(entry.gradients <= ALL.budget for entry in race.entries)
+    for entry in race.entries:
+        assert entry.gradients + largest_step_cost(entry) > ALL.budget
+        assert entry.recorded[-1].gradients == entry.gradients, "what it came to is noted"
     assert race.progress == 1.0
 
 
 @pytest.mark.slow
-def test_lanes_advance_together():
-    """Whenever somebody looks, no lane is further ahead of another than a block, or one step where that is more."""
+def test_entries_advance_together():
+    """Whenever somebody looks, no entry is further ahead of another than a block, or one step where that is more."""
     race = Race(race_of("bps", "hmc", "sgld", budget=8_000))
     race.prepare()
-    slack = 8_000 / 500 + 2 * max(map(largest_step_cost, race.lanes))
-    while any(not lane.over for lane in race.lanes):
+    slack = 8_000 / 500 + 2 * max(map(largest_step_cost, race.entries))
+    while any(not entry.over for entry in race.entries):
         race.advance(0.004)
-        spent = [lane.gradients for lane in race.lanes if not lane.over]
-        if len(spent) == len(race.lanes):
+        spent = [entry.gradients for entry in race.entries if not entry.over]
+        if len(spent) == len(race.entries):
             assert max(spent) - min(spent) <= slack
 
 
@@ -119,34 +119,34 @@ def test_lanes_advance_together():
 
 
 @pytest.mark.parametrize(
-    ("target", "lanes", "one"),
+    ("target", "entries", "one"),
     [
         ({"target": "banana"}, ("bps", "hmc", "boomerang"), False),
         ({"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}, ("bps", "hmc"), False),
         ({"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}, ("bps", "boomerang"), False),
     ],
 )
-def test_all_lanes_set_out_from_the_same_points_bit_for_bit(tmp_path, monkeypatch, target, lanes, one):
+def test_all_entries_set_out_from_the_same_points_bit_for_bit(tmp_path, monkeypatch, target, entries, one):
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    race = Race(race_of(*((name, {"mode_steps": 40}) for name in lanes), **target))
+    race = Race(race_of(*((name, {"mode_steps": 40}) for name in entries), **target))
     race.prepare()
-    first = race.lanes[0].state.x
-    assert all(torch.equal(lane.state.x, first) for lane in race.lanes)
-    assert all(lane.gradients == 0 for lane in race.lanes), "the search for the start is charged to nobody"
+    first = race.entries[0].state.x
+    assert all(torch.equal(entry.state.x, first) for entry in race.entries)
+    assert all(entry.gradients == 0 for entry in race.entries), "the search for the start is charged to nobody"
     assert torch.equal(first[0], first[1]) is one
     assert ("one mode" in race.start_sentence) is one
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["bps", "hmc", "sgld"])
-def test_a_lane_makes_the_draws_that_the_run_alone_makes(sampler):
+def test_a_entry_makes_the_draws_that_the_run_alone_makes(sampler):
     # A run that somebody looks at warms up for 200 moves at least; what a race charges is what was asked for.
     race = finished(Race(race_of(sampler, "zigzag", warmup=200, budget=8_000)))
-    lane = race.lanes[0]
-    alone = ViewedRun(lane.spec)
-    while alone.steps < lane.steps:
+    entry = race.entries[0]
+    alone = ViewedRun(entry.spec)
+    while alone.steps < entry.steps:
         alone.step_proposal()
-    assert np.array_equal(alone.draws, lane.draws)
+    assert np.array_equal(alone.draws, entry.draws)
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
             stepped.frame(PARTS)
     again = finished(Race.restore(stepped.checkpoint()))
     for other in (stepped, again):
-        for one, two in zip(played.lanes, other.lanes, strict=True):
+        for one, two in zip(played.entries, other.entries, strict=True):
             assert np.array_equal(one.draws, two.draws)
             assert [note.gradients for note in one.recorded] == [note.gradients for note in two.recorded]
             assert all(
@@ -174,7 +174,7 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
 
 
 @pytest.mark.slow
-def test_a_lane_that_diverges_is_named_and_last_and_the_others_finish():
+def test_a_entry_that_diverges_is_named_and_last_and_the_others_finish():
     race = finished(Race(race_of(("sgld", WILD), "hmc", "bps", target="gaussian")))
     rows = race.table()
     assert rows[-1]["name"] == "SGLD" and rows[-1]["diverged"] and rows[-1]["rank"] is None
@@ -187,7 +187,7 @@ def test_a_lane_that_diverges_is_named_and_last_and_the_others_finish():
     assert "SGLD diverged and is not ranked." in caption["warning"]
     assert "SGLD" not in caption["text"]
     curve = next(curve for curve in race.curves() if curve["name"] == "SGLD")
-    assert curve["diverged"] == race.lanes[0].gradients
+    assert curve["diverged"] == race.entries[0].gradients
 
 
 # --- frames
@@ -203,8 +203,8 @@ def test_race_returns_table_curves_and_a_figure(tmp_path):
     assert [row["rank"] for row in race.table] == [1, 2]
     assert {row["sampler"]: row["settings"] for row in race.table} == {"bps": {}, "hmc": {"num_leapfrog_steps": 4}}
     assert all(curve["gradients"][-1] <= 5000 for curve in race.curves)
-    assert "HMC" in race._repr_html_() and race.said in repr(race)
-    assert race.lane_draws(1).shape[0] == 2
+    assert "HMC" in race._repr_html_() and race.statement in repr(race)
+    assert race.entry_draws(1).shape[0] == 2
     text = race.figure(tmp_path / "race.html").read_text()
     assert "Race on" in text and len(text) > 500_000, "the page brings its own BokehJS"
     with pytest.raises(BnnvizError, match="diverged"):
@@ -234,5 +234,5 @@ def test_a_race_that_loses_its_worker_makes_the_same_draws(tmp_path):
     assert (tmp_path / "race.ckpt").exists() and not first.finished
     resumed = live(1.0, restore=True)
     alone = finished(Race(spec))
-    for one, two in zip(resumed.lanes, alone.lanes, strict=True):
+    for one, two in zip(resumed.entries, alone.entries, strict=True):
         assert np.array_equal(one.draws, two.draws)

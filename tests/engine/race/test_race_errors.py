@@ -1,4 +1,4 @@
-"""Errors of the lanes of a race, their ranks, and the reference that they are measured against."""
+"""Errors of the entries of a race, their ranks, and the reference that they are measured against."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ended() -> Race:
 @pytest.mark.slow
 @given(errors=st.lists(st.sampled_from([math.nan, math.inf, 0.5, 0.1, 2.0]), min_size=3, max_size=3))
 def test_what_is_not_finite_never_ranks(errors):
-    """However often a lane's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
+    """However often an entry's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
     race = ended()
     known = iter(errors)
     race._view._errors = lambda number: [estimates.EstimateError(*[next(known)] * 2)]
@@ -51,26 +51,31 @@ def test_standard_errors_of_errors_are_their_spread_over_repetitions(quantities:
 
 
 def standing(*errors: tuple[float, float]) -> tuple[list[str | None], str]:
-    """Return the ranks, by the lane's number, and what is said, of errors with their standard errors."""
+    """Return the ranks, by the entry's number, and what is said, of errors with their standard errors."""
     race = ended()
     race._view._errors = lambda number: [
         estimates.EstimateError(errors[number][0], errors[number][0], errors[number][1])
     ]
-    ranks = {row["lane"]: row["ranks"] for row in race.table()}
+    ranks = {row["entry"]: row["ranks"] for row in race.table()}
     return [ranks[number] for number in range(3)], race._view._standing()
 
 
 @pytest.mark.slow
-def test_lanes_that_chance_may_have_ordered_share_their_ranks() -> None:
+def test_entries_that_chance_may_have_ordered_share_their_ranks() -> None:
     names = race_of("bps", "hmc", "sgld").checked().names()
-    ranks, said = standing((0.1, 0.3), (0.12, 0.3), (1.0, 0.1))
+    ranks, statement = standing((0.1, 0.3), (0.12, 0.3), (1.0, 0.1))
     assert ranks == ["1–2", "1–2", "3"]
-    assert names[0] in said and "0.1 sd, 0.055 to 0.18" in said and names[1] in said and names[2] not in said
-    ranks, said = standing((1.0, 0.01), (0.1, 0.01), (0.5, 0.01))
+    assert (
+        names[0] in statement
+        and "0.1 sd, 0.055 to 0.18" in statement
+        and names[1] in statement
+        and names[2] not in statement
+    )
+    ranks, statement = standing((1.0, 0.01), (0.1, 0.01), (0.5, 0.01))
     assert ranks == ["3", "1", "2"]
-    assert names[1] in said and "5 times" in said and names[2] in said and names[0] not in said
-    ranks, said = standing((0.1, 0.5), (0.2, 0.5), (0.3, 0.5))
-    assert ranks == ["1–3"] * 3 and all(name in said for name in names)
+    assert names[1] in statement and "5 times" in statement and names[2] in statement and names[0] not in statement
+    ranks, statement = standing((0.1, 0.5), (0.2, 0.5), (0.3, 0.5))
+    assert ranks == ["1–3"] * 3 and all(name in statement for name in names)
 
 
 def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
@@ -87,17 +92,17 @@ def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
 def test_a_network_is_measured_against_a_reference_that_is_kept(monkeypatch):
     shorten(monkeypatch, draws=60, warmup=150)  # of fewer moves chains stand still
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}
-    lanes = (("hmc", {"mode_steps": 200}), ("sgld", {"mode_steps": 200, "step_size": 1e-6}))
-    race = Race(race_of(*lanes, budget=150_000, **network))
+    entries = (("hmc", {"mode_steps": 200}), ("sgld", {"mode_steps": 200, "step_size": 1e-6}))
+    race = Race(race_of(*entries, budget=150_000, **network))
     assert race.truth is None
     finished(race)
-    told = race.frame(["table"])["table"]["reference"]
-    assert told["finished"] and told["draws"] == 480 and math.isfinite(told["rhat"])
+    reported = race.frame(["table"])["table"]["reference"]
+    assert reported["finished"] and reported["draws"] == 480 and math.isfinite(reported["rhat"])
     rows = race.table()
     assert [row["name"] for row in rows] == ["HMC", "SGLD"], "a step of next to nothing leads nowhere"
     assert math.isfinite(rows[0]["rmse"]) and math.isfinite(rows[0]["nll"])
-    again = Race(race_of(*lanes, budget=5_000, seed=9, **network))
+    again = Race(race_of(*entries, budget=5_000, seed=9, **network))
     assert again.reference.finished, "a race with another seed on the same target has the same reference"
     assert np.array_equal(again.truth.mean, race.truth.mean)
-    other = Race(race_of(*lanes, budget=5_000, **network | {"target_settings": {"data": "toy_c", "hidden": "4"}}))
+    other = Race(race_of(*entries, budget=5_000, **network | {"target_settings": {"data": "toy_c", "hidden": "4"}}))
     assert not other.reference.finished

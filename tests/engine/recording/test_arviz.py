@@ -41,8 +41,15 @@ def run() -> bnnviz.Run:
 
 def test_groups_have_the_densities_and_the_rows(run: bnnviz.Run) -> None:
     tree = run.to_arviz()
-    wanted = {"posterior", "sample_stats", "log_likelihood", "posterior_predictive", "observed_data", "constant_data"}
-    assert wanted <= set(tree.children)
+    requested = {
+        "posterior",
+        "sample_stats",
+        "log_likelihood",
+        "posterior_predictive",
+        "observed_data",
+        "constant_data",
+    }
+    assert requested <= set(tree.children)
     stats = {"acceptance_rate", "diverging", "energy", "n_steps", "tree_depth", "lp"}
     assert stats <= set(tree["sample_stats"].data_vars)
     moved = tree["unconstrained_posterior"]

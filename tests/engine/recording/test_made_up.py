@@ -39,7 +39,7 @@ def home(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "recordings"
 
 
-def said_of(home: Path) -> str:
+def statement_of(home: Path) -> str:
     """Return what the list says of the crafted recording; the sound one is listed as such."""
     listed = {recording.name: wrong for recording, wrong in reader.recordings()}
     assert listed["sound"] is None
@@ -58,7 +58,7 @@ def refused(folder: Path, do: Callable[[], Any]) -> str:
 @pytest.mark.parametrize("case", VALUES, ids=name_of)
 def test_a_made_up_value_is_one_sentence_and_the_list_goes_on(case: tuple[str, str, Any], home: Path) -> None:
     craft(home / "crafted", *case)
-    sentence = said_of(home)
+    sentence = statement_of(home)
     assert sentence is not None
     assert case[0] in sentence
     recording = Recording(home / "crafted")
@@ -70,7 +70,7 @@ def test_a_made_up_value_is_one_sentence_and_the_list_goes_on(case: tuple[str, s
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_file_that_is_no_object_is_one_sentence(name: str, file: str, home: Path) -> None:
     (home / "crafted" / file).write_bytes(TEXTS[name])
-    assert file in said_of(home)
+    assert file in statement_of(home)
 
 
 @pytest.mark.parametrize("entry", ["file", "link", "dangling", "pipe", "empty folder", "file as a header", "markup"])
@@ -90,7 +90,7 @@ def test_what_is_no_recording_is_listed_as_such(entry: str, home: Path, capsys: 
     if entry == "markup":
         (home / "[red]").mkdir()
         craft(home / "crafted", "header.json", "bnnviz", None)
-    assert said_of(home)
+    assert statement_of(home)
     for words in (["recordings", "list"], ["recordings", "list", "--json"]):
         with pytest.raises(SystemExit) as ended:
             main(words)
@@ -182,7 +182,7 @@ def test_a_made_up_checkpoint_is_one_sentence_before_memory_is_taken(name: str, 
     begun = time.process_time()
     assert refused(home, lambda: resume(home / "crafted"))
     assert time.process_time() - begun < 3
-    assert said_of(home) is None  # its draws are still there
+    assert statement_of(home) is None  # its draws are still there
 
 
 @pytest.mark.parametrize("kind", ["nothing", "text", "no dict", "a bomb"])

@@ -400,20 +400,20 @@ def test_a_missing_part_is_named(copy: Path) -> None:
 
 def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, ViewedRun]) -> None:
     meta = copy / arrays.DRAWS / "posterior" / "x" / "zarr.json"
-    said = json.loads(meta.read_text())
+    statement = json.loads(meta.read_text())
     progress = copy / reader.PROGRESS
     kept = progress.read_bytes()
     for huge in (10**9, 10**15):
-        said["shape"][1] = huge
-        meta.write_text(json.dumps(said))
+        statement["shape"][1] = huge
+        meta.write_text(json.dumps(statement))
         progress.write_bytes(sealed(unsealed(kept) | {"counts": [huge] * 3}))
         begun = time.perf_counter()
         with pytest.raises(BnnvizError, match="damaged"):
             Recording(copy).read_draws()
         assert np.array_equal(resume(copy).draws, whole[1].draws)  # its checkpoint says how many there are
         assert time.perf_counter() - begun < 10
-    said["chunk_grid"]["configuration"]["chunk_shape"][1] = 10**9
-    meta.write_text(json.dumps(said))
+    statement["chunk_grid"]["configuration"]["chunk_shape"][1] = 10**9
+    meta.write_text(json.dumps(statement))
     with pytest.raises(BnnvizError, match="damaged"):
         Recording(copy).read_draws()
 

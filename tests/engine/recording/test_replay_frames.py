@@ -96,10 +96,10 @@ def test_changes_are_made_at_their_steps() -> None:
     run.change({"refresh_rate": 2.0})
     while not run.finished:
         run.advance(1.0)
-    told = take_frames(PastRun(SPEC, run.changes, run.steps), 30)
+    reported = take_frames(PastRun(SPEC, run.changes, run.steps), 30)
     run.frame([])
-    assert same(told.frames[-1]["trace"], copied(run.frame(["trace"]))["trace"])
-    assert told.frames[-1]["status"]["era"] == 1
+    assert same(reported.frames[-1]["trace"], copied(run.frame(["trace"]))["trace"])
+    assert reported.frames[-1]["status"]["generation"] == 1
 
 
 def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
@@ -111,19 +111,19 @@ def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
     )
     while not run.finished:
         run.advance(1.0)
-    told = take_frames(run, 10)
-    assert same(told.frames[-1]["trace"], copied(run.frame(["trace"]))["trace"])
+    reported = take_frames(run, 10)
+    assert same(reported.frames[-1]["trace"], copied(run.frame(["trace"]))["trace"])
 
 
 def test_a_run_without_an_end_ends_at_the_step_that_is_asked_for() -> None:
     assert take_frames(SPEC.replace(draws=None), 20, steps=77).steps[-1] == 77
 
 
-def test_progress_is_told() -> None:
-    told = []
-    take_frames(SPEC, 5, progress=lambda share, phase: told.append((share, phase)))
-    assert told[-1] == (1.0, "done")
-    assert all(0 <= share <= 1 for share, _ in told)
+def test_progress_is_reported() -> None:
+    reported = []
+    take_frames(SPEC, 5, progress=lambda share, phase: reported.append((share, phase)))
+    assert reported[-1] == (1.0, "done")
+    assert all(0 <= share <= 1 for share, _ in reported)
 
 
 @pytest.mark.parametrize("frames", [1, 0, 2.5, "many", 5000])

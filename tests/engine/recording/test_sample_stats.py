@@ -33,11 +33,13 @@ def whole() -> ViewedRun:
 
 def test_they_are_of_the_moves_that_led_to_the_draws() -> None:
     """Where HMC rejects the draw is the one before, and what it reports of each move is what is kept."""
-    run, told = ViewedRun(spec("hmc", warmup=0, settings={"step_size": 0.9})), []
-    run.listeners.append(lambda batch: told.append(batch.column("acceptance_rate")) if run.phase != "tuning" else None)
+    run, reported = ViewedRun(spec("hmc", warmup=0, settings={"step_size": 0.9})), []
+    run.listeners.append(
+        lambda batch: reported.append(batch.column("acceptance_rate")) if run.phase != "tuning" else None
+    )
     finished(run)
     kept = run.sample_stats["acceptance_rate"]
-    assert np.array_equal(kept, np.concatenate([part.numpy() for part in told])[:30].T)
+    assert np.array_equal(kept, np.concatenate([part.numpy() for part in reported])[:30].T)
     assert kept.min() < 0.9 and kept.shape == run.draws.shape[:2]
 
 

@@ -125,8 +125,8 @@ def test_given_points_are_not_replaced_but_named() -> None:
     assert 0 < len(outside) < 4
     fixed = {"step_size": 0.1, "metric": "unit"}
     run = bnnviz.sample(target, "hmc", draws=5, warmup=5, chains=4, start=source, settings=fixed)
-    (told,) = (note for note in run._run.notes if note.code == "undefined_start")
-    assert told.values["numbers"] == outside.tolist()
+    (reported,) = (note for note in run._run.notes if note.code == "undefined_start")
+    assert reported.values["numbers"] == outside.tolist()
 
 
 def test_a_descent_comes_back_from_where_there_is_no_slope() -> None:

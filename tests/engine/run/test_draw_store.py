@@ -55,7 +55,7 @@ def test_most_of_many_draws_is_not_in_memory(monkeypatch: pytest.MonkeyPatch, tm
     assert torch.equal(store.view(np.array([True]))[0, :, -1], torch.arange(count, dtype=torch.float32))
 
 
-def test_a_disk_that_is_too_small_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_a_disk_that_is_too_small_is_stated_so(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     with pytest.raises(BnnvizError, match="keep fewer draws") as caught:
         draw_store._mapped(1 << 60)

@@ -53,8 +53,8 @@ def failed(density, sampler: str, dim: int = 2):
 @pytest.mark.parametrize("density", [half_normal, shifted_exponential], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("sampler", ["zigzag", "bps", "map", "bbb", "func_hmc"])
 def test_an_edge_is_named_with_what_helps(density, sampler: str) -> None:
-    (told,) = failed(density, sampler).summary()["warnings"]
-    assert (told.code, told.values["value"]) == ("edge", "infinite") and "HMC or NUTS" in str(told)
+    (reported,) = failed(density, sampler).summary()["warnings"]
+    assert (reported.code, reported.values["value"]) == ("edge", "infinite") and "HMC or NUTS" in str(reported)
 
 
 def spike(x: torch.Tensor) -> torch.Tensor:
@@ -75,9 +75,9 @@ def test_an_infinite_density_ends_a_run_with_the_point(sampler: str) -> None:
 @pytest.mark.parametrize("sampler", ["hmc", "nuts", "parallel_tempering", "pmcnet_light"])
 def test_points_of_infinite_density_are_left_out_and_named(sampler: str) -> None:
     run = bnnviz.sample(spike, sampler, dim=2, chains=8, draws=200, warmup=100, seed=1)
-    told = [each for each in run.summary()["warnings"] if each.code == "infinite_points"]
-    place = re.search(r"x = \((.*?), ", told[0].values["where"])
-    assert len(told) == 1 and abs(float(place[1])) < 0.05
+    reported = [each for each in run.summary()["warnings"] if each.code == "infinite_points"]
+    place = re.search(r"x = \((.*?), ", reported[0].values["where"])
+    assert len(reported) == 1 and abs(float(place[1])) < 0.05
     if sampler != "pmcnet_light":
         assert (np.abs(run.draws[..., 0]) >= 0.05).all()
 
@@ -127,8 +127,8 @@ def test_an_edge_at_which_the_density_vanishes_is_turned_at(density, sampler: st
 def test_what_ends_beyond_an_edge_is_no_divergence(sampler: str) -> None:
     run = bnnviz.sample(half_normal, sampler, dim=1, chains=4, draws=200, warmup=100, seed=1)
     found = run.summary()
-    told = {each.code for each in found["warnings"]}
-    assert "edge_divergences" in told and "divergences" not in told
+    reported = {each.code for each in found["warnings"]}
+    assert "edge_divergences" in reported and "divergences" not in reported
     error = np.sqrt((1 - 2 / np.pi) / found["ess_min"])
     assert abs(run.draws.mean() - np.sqrt(2 / np.pi)) < 4 * error
 

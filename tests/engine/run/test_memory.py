@@ -34,9 +34,9 @@ print(json.dumps({"shape": run.draws.shape, "peak": peak}))
 @pytest.mark.parametrize(("sampler", "spacing"), [("boomerang", 0.02), ("bps", 0.001)])
 def test_two_hundred_draws_of_lenet_take_less_than_a_gigabyte_and_a_half(sampler: str, spacing: float) -> None:
     command = [sys.executable, "-c", SCRIPT, sampler, str(spacing)]
-    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert said["shape"] == [1, 200, 61_706]
-    assert said["peak"] < 1500
+    statement = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert statement["shape"] == [1, 200, 61_706]
+    assert statement["peak"] < 1500
 
 
 # Draws are few moves apart, for what is asked is not whether they are good; each is kept, and asked at every test row.
@@ -68,7 +68,7 @@ def test_two_hundred_draws_of_a_large_network_are_judged_in_a_gigabyte_and_a_hal
     data: str, network: str, dim: int
 ) -> None:
     command = [sys.executable, "-c", JUDGED, data, network]
-    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert said["shape"] == [1, 200, dim]
-    assert said["accuracy"][0] == said["accuracy"][1]
-    assert said["peak"] < 1500
+    statement = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert statement["shape"] == [1, 200, dim]
+    assert statement["accuracy"][0] == statement["accuracy"][1]
+    assert statement["peak"] < 1500

@@ -138,7 +138,7 @@ def test_changes_are_logged_and_repeatable():
 
     one, two = driven(), driven()
     assert one.changes == [(400, {"bound": "interpolated", "alpha": 2.0})]
-    assert one.era == 1
+    assert one.generation == 1
     assert one.spec.settings["alpha"] == 2.0
     assert one.draws.shape[1] > 5
     assert np.array_equal(one.draws, two.draws)
@@ -270,7 +270,7 @@ def test_bad_arguments_get_one_sentence(arguments, words):
         bnnviz.start(*arguments)
 
 
-def test_a_function_of_the_wrong_shape_is_told():
+def test_a_function_of_the_wrong_shape_is_reported():
     with pytest.raises(bnnviz.BnnvizError, match="one value per chain"):
         bnnviz.sample(lambda x: x, "bps", dim=2, draws=10)
 
@@ -302,7 +302,7 @@ def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
     run.change({"target.points": MOVED})
     assert torch.allclose(run.state.x, x, atol=1e-6) and run.steps == 400
     assert not torch.allclose(run.target.potential(x), before)
-    assert run.spec.target_settings["points"] == MOVED and run.era == 1
+    assert run.spec.target_settings["points"] == MOVED and run.generation == 1
     assert run.changes == [(400, {"target.points": MOVED})]
 
 

@@ -42,7 +42,7 @@ RIGHT: dict[str, Density] = {
 }
 
 
-def told(density: Density, sampler: str, dtype: torch.dtype) -> str:
+def reported(density: Density, sampler: str, dtype: torch.dtype) -> str:
     run = bnnviz.sample(density, sampler, dim=2, chains=2, draws=2, warmup=2, seed=1, dtype=dtype)
     return " ".join(map(str, run.summary()["notes"]))
 
@@ -51,7 +51,7 @@ def told(density: Density, sampler: str, dtype: torch.dtype) -> str:
 @pytest.mark.parametrize("name", WITHOUT_SLOPE)
 def test_what_has_no_slope_is_refused(name: str, sampler: str) -> None:
     with pytest.raises(BnnvizError, match="its gradient there is zero at all 16 points"):
-        told(WITHOUT_SLOPE[name], sampler, torch.float64)
+        reported(WITHOUT_SLOPE[name], sampler, torch.float64)
 
 
 def test_hmc_walks_where_nothing_slopes() -> None:
@@ -64,4 +64,4 @@ def test_hmc_walks_where_nothing_slopes() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_has_a_slope_passes(name: str, dtype: torch.dtype) -> None:
-    assert "gradient" not in told(RIGHT[name], "nuts", dtype)
+    assert "gradient" not in reported(RIGHT[name], "nuts", dtype)

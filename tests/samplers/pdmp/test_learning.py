@@ -89,7 +89,7 @@ def test_the_refresh_rate_makes_a_share_of_events() -> None:
 
 
 @pytest.mark.parametrize(("sampler", "share"), [("bps", 0.6), ("zigzag", 0.2)])
-def test_a_run_has_the_wanted_share_of_refreshments(sampler: str, share: float) -> None:
+def test_a_run_has_the_requested_share_of_refreshments(sampler: str, share: float) -> None:
     settings = {"refresh_share": share, "metric": "unit"}
     run = finished(run_of(sampler, chains=64, draws=40, target_settings={"size": 5}, settings=settings))
     found = run.stats

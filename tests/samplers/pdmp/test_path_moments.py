@@ -55,8 +55,10 @@ def test_integrals_agree_with_quadrature(sampler: str) -> None:
 
 def worst(sampler: str, target: str = "gaussian", **settings: object) -> float:
     """Return the largest |z| of the path's means and variances."""
-    wanted = spec(sampler, **settings)
-    run = ViewedRun(wanted if target == "gaussian" else wanted.replace(target=target, target_settings={"bend": 0.4}))
+    requested = spec(sampler, **settings)
+    run = ViewedRun(
+        requested if target == "gaussian" else requested.replace(target=target, target_settings={"bend": 0.4})
+    )
     run.prepare()
     while not run.finished:
         run.advance(0.2)
@@ -114,7 +116,7 @@ def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
         while run.steps < until:
             run.advance(0.02)
         found[samples] = float(run.draws[..., 0].var())
-    assert run.era == 3
+    assert run.generation == 3
     assert found["events"] > 1.2 * found["path"]
 
 

@@ -12,10 +12,10 @@ from bnnviz.figures.marks import Arrows, Drawing, Line, Mark, Points
 SMALLER = 0.6
 
 
-def of_lane(figure: type[Figure], number: int, heading: str) -> Figure:
+def of_entry(figure: type[Figure], number: int, heading: str) -> Figure:
     """Return the figure of a run for one sampler, whose parts have its number in the frames of the race."""
 
-    class OfLane(figure):
+    class OfEntry(figure):
         """Draw one sampler in the figure of a run."""
 
         name = f"{figure.name}.{number}"
@@ -24,7 +24,7 @@ def of_lane(figure: type[Figure], number: int, heading: str) -> Figure:
 
         def begin(self, scene: dict[str, Any]) -> None:
             """Begin with the scene of the sampler."""
-            super().begin(scene["lanes"][number])
+            super().begin(scene["entries"][number])
 
         def blank(self) -> Drawing:
             """Return the drawing before the first frame."""
@@ -34,7 +34,7 @@ def of_lane(figure: type[Figure], number: int, heading: str) -> Figure:
             """Draw the sampler with smaller marks."""
             return _smaller(super().draw(part), heading)
 
-    return OfLane()
+    return OfEntry()
 
 
 def _smaller(drawing: Drawing, title: str) -> Drawing:

@@ -41,7 +41,7 @@ def largest_step_cost(run: Run) -> int:
     return run.sampler.gradients_per_step * int(run.alive.sum())
 
 
-class Lane(ViewedRun):
+class Entry(ViewedRun):
     """Run a sampler until its budget of gradients is spent."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
