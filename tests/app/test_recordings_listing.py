@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,28 +56,3 @@ def test_the_list_and_the_texts_go_on_beside_what_was_made_up(home: Path) -> Non
             assert set(page.list.chosen) == {name, "sound"}
     finally:
         page.close()
-
-
-def test_the_same_file_is_taken_in_again_once_its_recording_was_deleted(home: Path, packed: Path) -> None:
-    async def scene() -> None:
-        page = RecordingsPage(False, {}, [])
-        page._file._send_msg = lambda message: None
-        content = packed.read_bytes()
-        piece = {"status": "upload_event", "name": "half.zip", "mime_type": "application/zip", "chunk": 1}
-        try:
-            for _ in range(2):
-                assert not (home / "half").exists()
-                page._file._handle_msg({"status": "initializing"})
-                page._file._handle_msg(piece | {"total_chunks": 1, "data": content})
-                page._file._handle_msg({"status": "finished"})
-                for _ in range(200):
-                    if "half" in page.list.found:
-                        break
-                    await asyncio.sleep(0.05)
-                assert page.list.chosen == ["half"]
-                reader.delete("half")
-                page._reload([])
-        finally:
-            page.close()
-
-    asyncio.run(asyncio.wait_for(scene(), 60))

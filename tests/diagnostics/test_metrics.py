@@ -181,8 +181,8 @@ def test_what_cannot_be_measured_is_refused():
         (lambda: bnnviz.measure(target), "Give the draws"),
         (lambda: bnnviz.measure(target, draws[:0]), "no draws to measure"),
         (lambda: bnnviz.measure(target, draws, [0.0, 1.0]), "1 draws and 2 weights"),
-        (lambda: bnnviz.measure(target, draws, [np.nan]), "no weight above zero"),
-        (lambda: bnnviz.measure(target, draws, [-np.inf]), "no weight above zero"),
+        (lambda: bnnviz.measure(target, draws, [np.nan]), "zero or invalid"),
+        (lambda: bnnviz.measure(target, draws, [-np.inf]), "zero or invalid"),
     ):
         with pytest.raises(BnnvizError, match=words):
             call()

@@ -184,7 +184,7 @@ def test_a_population_without_any_weight_says_so_and_stays() -> None:
     run.target._edge = 50.0
     run.step_event()
     frame = run.frame(["caption", "population", "table", "gauge", "prediction"])
-    assert "No draw has a weight" in frame["caption"]["warning"]
+    assert "weights are zero" in frame["caption"]["warning"]
     np.testing.assert_array_equal(run.state.x, run.state.origin)
     assert run.resampled(5).shape == (0, 2)
 

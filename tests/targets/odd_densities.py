@@ -395,7 +395,7 @@ def branch_on_a_state(x: Tensor) -> Tensor:
 REFUSED = (
     Refused(
         "U with the wrong sign, a log density",
-        "Is this a log density",
+        "Check the sign",
         (
             lambda x: -x.square().sum(-1) / 2,
             lambda x: -x.abs().sum(-1),
@@ -406,12 +406,12 @@ REFUSED = (
     ),
     Refused(
         "U or its gradient not finite at a hundred random points",
-        "found no initial position",
+        "no valid initial position",
         (raises, lambda x: x.sum(-1) * torch.nan, lambda x: x.sum(-1) + torch.inf, lambda x: (x - 1e9).log().sum(-1)),
     ),
     Refused(
         "U that does not rise outwards, such as a flat prior alone",
-        "exp\\(-U\\) has no integral|have not converged|gradient there is zero",
+        "cannot be normalised|have not converged|gradient there is zero",
         (lambda x: 0 * x.sum(-1), lambda x: x[:, 0].square() / 2 + 0 * x[:, 1], ridge),
         "hmc",
     ),
@@ -428,7 +428,7 @@ REFUSED = (
     ),
     Refused(
         "U that is detached in part, random, or of all chains together",
-        "does not change as its gradient|differs between two calls|depends on the other chains",
+        "disagrees with finite differences|differs between two calls|depends on the other chains",
         (part_detached, noisy, mean_of_chains),
         "sgld",
     ),

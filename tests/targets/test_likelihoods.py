@@ -304,7 +304,7 @@ REFUSED = [
     (lambda f, y: -((y - f[:, 0] + f[:, 0].mean()) ** 2), 1, [0.0, 1, 2], "depends on the others"),
     (lambda f, y: -(y**2), 1, [0.0, 1, 2], "does not depend on the outputs"),
     (lambda f, y: -((y - f[:, 3]) ** 2), 1, [0.0, 1, 2], "cannot be called"),
-    (lambda f, y: -((y - f[:, 0]) ** 2) + torch.rand(len(y)), 1, [0.0, 1, 2], "differs from one call"),
+    (lambda f, y: -((y - f[:, 0]) ** 2) + torch.rand(len(y)), 1, [0.0, 1, 2], "not deterministic"),
 ]
 
 

@@ -143,7 +143,7 @@ def _independent(parameter: Parameter) -> list[int]:
         ({"parameters": {"x": 0}}, "a positive integer"),
         ({"parameters": {"x": "positive"}}, "a positive integer"),
         ({"parameters": {1: ()}}, "name must be a string"),
-        ({"parameters": {"x": ()}, "dim": 1}, "not both"),
+        ({"parameters": {"x": ()}, "dim": 1}, "dim is determined"),
         ({}, "parameters="),
     ],
 )
@@ -218,7 +218,7 @@ def test_chains_set_out_from_an_array(given: Any) -> None:
             {**POINT, "x": [1.0, 2.0, 3.0], "z": np.zeros((2, 2, 2))},
             "one value of each parameter, or one per chain of each",
         ),
-        (np.zeros((2, 3)), "3 dimensions and this target 7"),
+        (np.zeros((2, 3)), "3 dimensions, but this target has 7"),
         ([np.nan] * 7, "not finite"),
         (["a"] * 7, "array of numbers"),
     ],

@@ -253,4 +253,4 @@ def test_a_density_without_an_integral_is_refused() -> None:
         )
     with pytest.raises(bnnviz.BnnvizError) as error:
         bnnviz.sample(lambda x: 2 * torch.cos(x[:, 0]), "nuts", dim=1, draws=2000)
-    assert "integral" in str(error.value)
+    assert "normalised" in str(error.value)

@@ -104,7 +104,7 @@ class OwnLikelihood(Likelihood):
                 "likelihood",
             )
         if not torch.equal(found, self._called(one, y)):
-            raise BnnvizError("The log likelihood is not deterministic. Remove random numbers.", "likelihood")
+            raise BnnvizError("The log likelihood is not deterministic: remove random numbers.", "likelihood")
         alone = torch.cat([self._alone(one[k : k + 1], y[k : k + 1]) for k in range(len(one))])
         if not close(alone, found):
             raise BnnvizError(
