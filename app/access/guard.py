@@ -28,7 +28,7 @@ color-scheme: light dark}}
 input, button {{font: inherit; padding: .4rem .6rem}}
 </style></head><body>{body}</body></html>
 """
-_FORM = """<h1>bnnviz</h1><p>{said}</p>
+_FORM = """<h1>bnnviz</h1><p>{statement}</p>
 <form method="post" action="{action}">
 <input type="hidden" name="next" value="{next}">
 <label for="word">{label}</label><br>
