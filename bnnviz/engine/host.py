@@ -236,11 +236,12 @@ class Host:
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the requested parts of the views; at full speed most frames have only the moving parts."""
         fast = self.playing and (self.pace.speed or math.inf) > _SLOW
-        if fast and not self._complete.due:
+        complete = not fast or self._complete.due
+        if not complete:
             want = [part for part in want if part.partition(".")[0] in MOVING]
         begun = time.thread_time()
         frame = self.run.frame([part for part in want if part != TIMELINE])
-        if not MOVING.issuperset(want):
+        if complete:
             self._complete.spent(time.thread_time() - begun)
         if STATUS in frame:
             frame[STATUS] |= {"playing": self.playing, "speed": self.pace.speed, "record": self.record}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from races import finished, race_of
 import bnnviz
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.live_runs import LiveRuns
+from bnnviz.engine.host import Host
 from bnnviz.engine.race.entry import largest_step_cost
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
@@ -236,3 +238,13 @@ def test_a_race_that_loses_its_worker_makes_the_same_draws(tmp_path):
     alone = finished(Race(spec))
     for one, two in zip(resumed.entries, alone.entries, strict=True):
         assert np.array_equal(one.draws, two.draws)
+
+
+def test_frames_at_full_speed_show_the_table_again_and_again() -> None:
+    """Frames of the moving parts alone come between; they must not postpone the complete ones."""
+    host = Host(Race(race_of("bps", "hmc", budget=1_000_000)), playing=True)
+    complete, end = 0, time.monotonic() + 60
+    while complete < 3 and time.monotonic() < end:
+        host.advance(0.01)
+        complete += "table" in host.frame(PARTS)
+    assert complete == 3
