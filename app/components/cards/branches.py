@@ -100,7 +100,7 @@ class BranchBar(PageComponent):
             text = f"Parted at step <b>{status['fork']:,}</b>. Every view follows {letter}; changes apply to it alone."
         else:
             text = ""
-        set_changed(self._text, object=f"<div class='told'>{text}</div>")
+        set_changed(self._text, object=f"<div class='reported'>{text}</div>")
 
     def _dress(self) -> None:
         for i, each in enumerate(self._branches):

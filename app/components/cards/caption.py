@@ -90,7 +90,7 @@ class Caption(PageComponent):
                 parts.append(f"<span class='happened'>{html.escape(self._caption['text'])}</span>")
             if self._caption["warning"]:
                 parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
-        set_changed(self._text, object=f"<div class='said'>{' '.join(parts)}</div>")
+        set_changed(self._text, object=f"<div class='statement'>{' '.join(parts)}</div>")
         set_class(self.root, "failed", self._failed)
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
 
