@@ -69,7 +69,7 @@ class RecordingsPage(TextPage):
 
     def _left(self) -> pmui.Paper:
         """Return the list of recordings and its actions."""
-        again = button("Look again", lambda: self._reload(self.list.chosen), margin=(6, 2), align="center")
+        again = button("Refresh", lambda: self._reload(self.list.chosen), margin=(6, 2), align="center")
         inside = pn.Column(again, self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10))
         return pmui.Paper(inside, margin=(0, 18, 10, 0), elevation=1, sx={"borderRadius": "8px"}, styles=_LIST)
 

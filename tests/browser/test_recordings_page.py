@@ -132,7 +132,7 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
     recording = Recording(folder)
     recording.check()
     steps = recording.progress["steps"]
-    page.get_by_text("Look again").click()
+    page.get_by_text("Refresh").click()
     page.get_by_label("bps-banana", exact=True).check()
     page.get_by_role("link", name="Resume in the Lab").click()
     Lab(page).ready()  # it plays by itself

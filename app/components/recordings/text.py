@@ -17,8 +17,8 @@ def about(found: list[Recording], most: int, flags: Mapping[str, str]) -> str:
     """Describe the chosen recordings."""
     if not found:
         return (
-            "<h2>Nothing is chosen</h2><p>A recording keeps a run on disk while it samples. To make one, open the Lab"
-            " and choose <b>Record</b> in the menu; it appears here immediately.</p>"
+            "<h2>No recording selected</h2><p>A recording keeps a run on disk while it samples. To make one, open the"
+            " Lab and choose <b>Record</b> in the menu; it appears here immediately.</p>"
             "<p><a class='go' href='?page=lab'>Open the Lab</a></p>"
             "<p>On the command line: <code>bnnviz sample --data boston --sampler boomerang --record boston</code>. If"
             " the run is interrupted, <code>bnnviz resume boston</code> continues it.</p>"
