@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import panel as pn
@@ -32,8 +33,11 @@ def on_server_loaded(server_context: Any) -> None:
     if GATE not in pn.state.cache:
         _guard_panel_serve()
     IOLoop.current().asyncio_loop.set_exception_handler(_log_unexpected)
-    pn.state.cache["backend"] = Future()
-    IOLoop.current().call_later(_COMES_S, _connect, pn.state.cache["backend"])
+    pn.state.cache["leaving"] = threading.Event()
+    # Another thread: Ctrl-C interrupts the main thread anywhere, and pages wait for this future.
+    starter = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-connect")
+    pn.state.cache["backend"] = starter.submit(_connect, pn.state.cache["leaving"])
+    starter.shutdown(wait=False)
 
 
 def _guard_panel_serve() -> None:
@@ -63,10 +67,11 @@ def on_session_destroyed(session_context: Any) -> None:
 
 def on_server_unloaded(server_context: Any) -> None:
     """Release the workers."""
-    future = pn.state.cache.pop("backend")
+    pn.state.cache.pop("leaving").set()
     # Workers that are still starting would outlive the server, or end with a traceback.
-    if not future.cancel() and future.exception(timeout=_START_S) is None:
-        future.result().close()
+    future = pn.state.cache.pop("backend")
+    if future.exception(timeout=_START_S) is None and (backend := future.result()) is not None:
+        backend.close()
 
 
 def _log_unexpected(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -75,19 +80,11 @@ def _log_unexpected(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
         loop.default_exception_handler(context)
 
 
-def _connect(future: Future) -> None:
+def _connect(leaving: threading.Event) -> Backend | None:
+    """Connect after the first page is built; return None if the server ends before."""
+    if leaving.wait(_COMES_S):
+        return None
     # The garbage collector need not scan the imported modules again.
     gc.freeze()
     gc.enable()
-    if not future.set_running_or_notify_cancel():
-        return
-    starter = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-connect")
-    starter.submit(Backend.connect).add_done_callback(lambda done: _settle(future, done))
-    starter.shutdown(wait=False)
-
-
-def _settle(future: Future, done: Future) -> None:
-    if (error := done.exception()) is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(done.result())
+    return Backend.connect()
