@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `_NAMES` imports
         uncertainty as uncertainty,
         wells as wells,
     )
-    from bnnviz.api.predict import prior_predictive as prior_predictive
+    from bnnviz.api.posterior import BNN as BNN
     from bnnviz.api.race import BackgroundRace as Race, race as race
     from bnnviz.api.recorded import PublicRecording as Recording, recording as recording
     from bnnviz.api.run import BackgroundRun as Run, resume as resume, sample as sample, start as start
@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `_NAMES` imports
     from bnnviz.specs.race import RaceSpec as RaceSpec
     from bnnviz.specs.run import Spec as Spec
     from bnnviz.targets import (
-        BNN as BNN,
         Parameter as Parameter,
         ParameterDensity as ParameterDensity,
         above as above,
@@ -46,7 +45,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 #: The public names by the modules that have them.
 _NAMES = {
     "bnnviz.api.analysis": (*("attack", "measure", "replay", "uncertainty", "wells"),),
-    "bnnviz.api.predict": ("prior_predictive",),
+    "bnnviz.api.posterior": ("BNN",),
     "bnnviz.api.race": ("BackgroundRace", "race"),
     "bnnviz.api.recorded": ("PublicRecording", "recording"),
     "bnnviz.api.run": ("BackgroundRun", "resume", "sample", "start"),
@@ -56,7 +55,7 @@ _NAMES = {
     "bnnviz.specs.race": ("RaceSpec",),
     "bnnviz.specs.run": ("Spec",),
     "bnnviz.targets": (
-        *("BNN", "Parameter", "ParameterDensity"),
+        *("Parameter", "ParameterDensity"),
         *("above", "below", "interval", "positive", "simplex"),
     ),
 }

@@ -194,10 +194,10 @@ class WithPredictions:
         """Return rows in the form of the network's data, and the notes on each."""
         if isinstance(x, NewRows):
             return x.x, x.row_notes
-        return _encoded(x, target, self.table(target))
+        return encoded(x, target, self.table(target))
 
 
-def _encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray, np.ndarray | None]:
+def encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray, np.ndarray | None]:
     """Return rows in the form of a network's data, and the notes on each."""
     if table is not None or isinstance(x, str | bytes) or hasattr(x, "__fspath__"):
         found = _rows(x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x, table)
@@ -205,50 +205,6 @@ def _encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray, 
     if source.is_frame(x):
         return _by_name(x, target), None
     return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x), None
-
-
-@torch.inference_mode(False)
-def prior_predictive(
-    posterior: BNN, x: Any, draws: int = 1000, seed: Seed = 0, quantiles: Sequence[float] = QUANTILES
-) -> PredictiveDistribution:
-    """Predict rows with weights drawn from the prior of a network, in the units of the data.
-
-    Parameters
-    ----------
-    posterior : BNN
-        The network. Only the units and columns of its data are used.
-    x : array_like, shape (rows, inputs), DataFrame or path
-        As in `Run.predict`.
-    draws : int
-    seed : int, numpy.random.Generator, torch.Generator or None
-    quantiles : sequence of float
-        Probabilities of the quantiles of an observation.
-
-    Returns
-    -------
-    PredictiveDistribution
-
-    Raises
-    ------
-    BnnvizError
-        If the rows do not fit the network.
-
-    Examples
-    --------
-    >>> import bnnviz
-    >>> import torch
-    >>> net = torch.nn.Sequential(torch.nn.Linear(1, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
-    >>> x = torch.linspace(-1, 1, 20)[:, None]
-    >>> laplace = torch.distributions.Laplace(0.0, 1.0)
-    >>> posterior = bnnviz.BNN(net, (x, x[:, 0]), noise_sd=0.1, prior={"*.weight": laplace})
-    >>> bnnviz.prior_predictive(posterior, x).sd.shape
-    (20,)
-    """
-    rows, notes = _encoded(x, posterior, posterior.table)
-    generator = torch.Generator().manual_seed(number(seed))
-    theta = torch.randn(draws, posterior.dim, generator=generator, dtype=torch.float64)
-    prior = NetworkDraws(posterior, theta * posterior.prior_precision**-0.5, None, 1)
-    return replace(predicting.predict(prior, rows, quantiles), notes=notes)
 
 
 def _by_name(x: Any, target: BNN) -> np.ndarray:

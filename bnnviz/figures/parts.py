@@ -99,6 +99,9 @@ def network_draws(source: Any) -> Any:
     if hasattr(source, "network_draws"):
         return source.network_draws()
     from bnnviz.engine.evaluation import metrics
+
+    if isinstance(source, metrics.NetworkDraws):
+        return source
     from bnnviz.engine.recording.resume import resume
 
     recording = recording_of(source)

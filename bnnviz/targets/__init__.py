@@ -1,7 +1,8 @@
 """Define targets: densities with known answers, and posteriors of networks."""
 
 from bnnviz.targets.base import REGISTRY, Callable, Target
-from bnnviz.targets.bnn import BNN, NOISES
+from bnnviz.targets.bnn import BNN as BNN
+from bnnviz.targets.bnn import NOISES
 from bnnviz.targets.bnn_network import Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture
 from bnnviz.targets.distributions import DistributionDensity
@@ -12,7 +13,6 @@ from bnnviz.targets.minibatch import LinearLosses, Rows, RowTarget
 from bnnviz.targets.parameters import Parameter, ParameterDensity, above, below, interval, positive, simplex
 
 __all__ = [
-    "BNN",
     "NOISES",
     "REGISTRY",
     "Banana",

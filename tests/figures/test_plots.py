@@ -14,8 +14,10 @@ import holoviews as hv
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import torch
 from bokeh.models import Plot
 
+import bnnviz
 from bnnviz import diagnostics, plots
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments.table import Result
@@ -44,6 +46,7 @@ FIGURES: dict[str, Make] = {
     "prediction, a map": lambda **o: plots.prediction(part("network2d", "prediction"), **o),
     "prediction, numbers": lambda **o: plots.prediction(part("network_many", "prediction"), **o),
     "prediction, classes": lambda **o: plots.prediction(part("network_classes", "prediction"), **o),
+    "prior predictive": lambda **o: plots.prior_predictive(linear_model(), **o),
     "spread": lambda **o: plots.spread(part("network2d", "spread"), **o),
     "functions": lambda **o: plots.functions(FUNCTIONS, **o),
     "calibration": lambda **o: plots.calibration(*probabilities(), **o),
@@ -65,6 +68,14 @@ FIGURES: dict[str, Make] = {
     "published": lambda **o: plots.published(DOTS, **o),
     "panels": lambda **o: plots.panels([("one", "confusion", MATRIX), ("two", "roc", CURVE)], **o),
 }
+
+
+def linear_model() -> bnnviz.BNN:
+    """Return the posterior of a line through five points, with a wide prior of its slope."""
+    x = np.linspace(-1, 1, 5)[:, None]
+    return bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.1, prior={"weight": 5.0, "bias": 0.1})
+
+
 UNIFORM = np.random.default_rng(5).uniform(size=400)
 FUNCTIONS = {
     "kind": "band",
@@ -213,6 +224,20 @@ def test_predictive_figures_show_what_the_diagnostics_say() -> None:
     assert f"{known.auc_mean:.3f}" in found.label
     low = next(each for each in plots.roc(two, labels) if each.label == "99 % of the draws")
     assert np.array_equal(low.dimension_values(1), known.low[2])
+
+
+def test_the_prior_predictive_figure_shows_the_whole_band_of_the_known_normal_law() -> None:
+    figure = plots.prior_predictive(linear_model())
+    band = next(each for each in figure if isinstance(each, hv.Area))
+    x, low, high = (band.dimension_values(i) for i in range(3))
+    known = 1.96 * np.hypot(5.0 * x, 0.1)
+    np.testing.assert_allclose(high[[0, -1]], known[[0, -1]], rtol=0.15)
+    np.testing.assert_allclose(low[[0, -1]], -known[[0, -1]], rtol=0.15)
+    bottom, top = hv.render(figure, backend="matplotlib").axes[0].get_ylim()
+    plt.close("all")
+    assert bottom <= low.min() and top >= high.max()
+    with pytest.raises(BnnvizError):
+        plots.prior_predictive("posterior")
 
 
 def test_coverage_and_transforms_are_those_of_the_diagnostics() -> None:

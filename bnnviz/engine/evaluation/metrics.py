@@ -187,6 +187,15 @@ def network_draws(run: AnyRun) -> NetworkDraws:
     return given_draws(run.target, *_of_run(run))
 
 
+def prior_draws(target: BNN, draws: int, seed: int) -> NetworkDraws:
+    """Return a network with weights drawn from its prior."""
+    if draws < 1:
+        raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
+    generator = torch.Generator().manual_seed(seed)
+    theta = torch.randn(draws, target.dim, generator=generator, dtype=torch.float64) * target.prior_precision**-0.5
+    return NetworkDraws(target, theta.to(target.device, target.dtype), None, 1)
+
+
 def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:
     if isinstance(run, BNN):
         raise BnnvizError("Give the draws of the network, or a run of it.", "draws")

@@ -42,7 +42,7 @@ WIDE, NARROW = 0.2, 0.28  # opacity of the bands
 RAMP = ("blue", "surface", "orange")
 ROOM = 0.75  # of the data's range is the most that the band may add on each side
 _OBSERVED = (0.025, 0.975)  # quantiles of observations
-_DRAWS = 400  # that a prediction is made of, evenly spread over the chains
+DRAWS = 400  # that a prediction is made of, evenly spread over the chains
 
 
 class Prediction(Figure):
@@ -298,7 +298,7 @@ def network(source: Any) -> tuple[Any, Any]:
 
     given = parts.network_draws(source)
     if given.log_weights is None:
-        chosen = evenly(len(given.theta), _DRAWS)
+        chosen = evenly(len(given.theta), DRAWS)
     else:
-        chosen = diagnostics.systematic(given.log_weights, _DRAWS)
+        chosen = diagnostics.systematic(given.log_weights, DRAWS)
     return Predictor(given.target), given.theta[chosen]
