@@ -126,6 +126,7 @@ TEXTS = {
     "other_start": "{sampler} chooses its own initial positions on this target.",
     "given_start": "The chains start from given points.",
     "warm_start": "The chains start from {what} of {source} ({sampler} on {subject}).",
+    "kept_adaptation": "Step size and metric are those of that run; the warm-up does not adapt them.",
     "other_target_start": "That run used a different target or different settings, so its draws do not follow this"
     " target.",
     "same_seed": "That run also used seed {seed}, so this run repeats its random numbers.",

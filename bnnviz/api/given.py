@@ -113,7 +113,7 @@ def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints
         )
     about = {"recording": None, "target": spec.target, "target_settings": spec.target_settings, "file": spec.file}
     digest = hashlib.sha256(found.tobytes()).hexdigest()[:12]
-    return StartPoints(x=found, sha256=digest, about=about | {"sampler": None, "seed": None})
+    return StartPoints(x=found, sha256=digest, about=about | {"sampler": None, "settings": None, "seed": None})
 
 
 def _named(target: targets.Target | None) -> bool:

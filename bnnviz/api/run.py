@@ -334,7 +334,8 @@ def start(
         Name of a recording, or its folder (a `Path` or a string with ``/``). The default is not to record the run.
     start : str, Path, Run, array_like, dict or list of dict, optional
         Starting points of the chains: the draws of a recording (its name or folder) or of a run of this process, by any
-        sampler on a target of the same dimension; points ``(chains, dim)`` or ``(dim,)``; for named parameters a dict
+        sampler on a target of the same dimension, with its step size and metric if sampler, settings and target are
+        the same; points ``(chains, dim)`` or ``(dim,)``; for named parameters a dict
         of values, one or one per chain for each, or a list of dicts; for a custom network ``"module"`` (the weights of
         the module), a ``state_dict``, or a list with one ``state_dict`` per chain; or the ``start`` of a spec
         (`bnnviz.specs.run.Spec`).

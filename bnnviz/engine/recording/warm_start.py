@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bnnviz import diagnostics
+from bnnviz import diagnostics, samplers
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.export import ExportedDraws, kept
 from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.run.restorable import saved_state
 from bnnviz.engine.run.start_points import ABOUT, DRAWS, LAST, NAMELESS, StartPoints, attached, held
 from bnnviz.errors import BnnvizError
+from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 
 
@@ -55,12 +58,13 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
         recording.progress, recording.header  # noqa: B018
         if not any(recording.progress["alive"]):
             raise BnnvizError(f"All chains of the recording {word} failed: there is nothing to start from.")
-        found = kept(recording)
+        found, state = kept(recording), saved_state(recording.checkpoint())
         spec = recording.progress["spec"]
         logs = _log_weights(recording, found, spec) if points == DRAWS else found.log_weights
     except BnnvizError as error:
         raise BnnvizError(error.sentence, "start") from error
-    return _taken(found.draws, logs, {**spec, "recording": word}, points, chains, seed)
+    taken = _taken(found.draws, logs, {**spec, "recording": word}, points, chains, seed)
+    return replace(taken, learned=_learned(spec["sampler"], state))
 
 
 def of_run(run: AnyRun, points: str, chains: int, seed: int) -> StartPoints:
@@ -68,14 +72,21 @@ def of_run(run: AnyRun, points: str, chains: int, seed: int) -> StartPoints:
     if not run.draws.shape[1] or not run.alive.any():
         raise BnnvizError("The run to start from has no draws yet. Continue it first.", "start")
     logs = run.log_weights if run.sampler.traits.weighted else _logs(run.event_weights()) if points == DRAWS else None
-    return _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
+    taken = _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
+    return replace(taken, learned=_learned(run.spec.sampler, as_dicts(run.state)))
+
+
+def _learned(sampler: str, state: dict[str, Any] | None) -> dict[str, np.ndarray]:
+    """Return what the warm-up of a run learned, from its state as dicts."""
+    adaptation = (state or {}).get("adaptation")
+    return {} if adaptation is None else samplers.REGISTRY.get(sampler).learned(adaptation)
 
 
 def _log_weights(recording: Recording, found: ExportedDraws, spec: dict[str, Any]) -> np.ndarray | None:
     """Return the log weights of draws, or those that correct the bias of their positions."""
     if found.log_weights is not None:
         return found.log_weights
-    from bnnviz import samplers, targets
+    from bnnviz import targets
     from bnnviz.engine.recording.resume import resume
 
     if samplers.REGISTRY.get(spec["sampler"]).weighs is samplers.Sampler.weighs:

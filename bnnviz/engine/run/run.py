@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -87,6 +87,7 @@ class Run(Restorable):
         self.phase, self.steps, self.gradients = "start", 0, 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
         self.notes: list[Message] = []
+        self._learned: Mapping[str, np.ndarray] = {}
         self._points = None if spec.start_points is None else self._given_points()
         self.error: Message | None = None
         self.generation, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
@@ -118,6 +119,7 @@ class Run(Restorable):
         points = StartPoints.unpack(self.spec.start_points)
         points.check(self.target.dim)
         self.notes += points.remarks(self.spec)
+        self._learned = points.learned if points.warmed_up(self.spec) else {}
         return torch.as_tensor(points.dealt(self.spec.chains)).to(self.device, self.dtype)
 
     @property
@@ -233,6 +235,10 @@ class Run(Restorable):
             self.notes += of_given_points(self.target, self._points)
         if self._points is not None and not torch.allclose(self.state.x, self._points):
             self.notes.append(Message("other_start", sampler=self.sampler.title))
+        warmed_up = self.sampler.adapted(self.numbers, self.state, self._learned) if self._learned else None
+        if warmed_up is not None:
+            self.state = warmed_up
+            self.notes.append(Message("kept_adaptation"))
         self._search = None
         self.phase = "tuning"
         self.waiting.begin_tuning()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,23 @@ from bnnviz.specs.run import POINTS, Spec
 
 LAST, DRAWS = POINTS
 OF_TARGET = ("target", "target_settings", "file")
-ABOUT = ("recording", *OF_TARGET, "sampler", "seed")
+ABOUT = ("recording", *OF_TARGET, "sampler", "settings", "seed")
+_LEARNED = "learned_"  # before the names of arrays in a file
 NAMELESS = "a run that was not recorded"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StartPoints:
-    """Starting points x (points, dim): last draws of chains that did not fail, or chosen draws, one per chain."""
+    """Starting points x (points, dim): last draws of chains that did not fail, or chosen draws, one per chain.
+
+    ``learned`` has what the warm-up of their run learned, by `bnnviz.samplers.Sampler.learned`.
+    """
 
     x: np.ndarray
     sha256: str
     about: dict[str, Any]
     chosen: tuple[int, int] | None = None
+    learned: dict[str, np.ndarray] = field(default_factory=dict)
 
     def fit(self, spec: Spec) -> bool:
         """Return whether these are the points of a spec's ``start``."""
@@ -50,6 +55,11 @@ class StartPoints:
                 " with the same number of dimensions.",
                 "start",
             )
+
+    def warmed_up(self, spec: Spec) -> bool:
+        """Return whether their run had the sampler, settings and target of a spec, and a warm-up that learned."""
+        same = all(self.about[name] == getattr(spec, name) for name in (*OF_TARGET, "sampler", "settings"))
+        return same and bool(self.learned)
 
     def dealt(self, chains: int) -> np.ndarray:
         """Return one point per chain, (chains, dim), in turn: with more chains some share a point."""
@@ -79,7 +89,8 @@ class StartPoints:
         """Return the bytes of a NumPy archive without pickles."""
         words = {"sha256": self.sha256, "about": self.about, "chosen": self.chosen}
         buffer = io.BytesIO()
-        np.savez(buffer, x=self.x, words=np.array(json.dumps(words)))
+        learned = {_LEARNED + name: values for name, values in self.learned.items()}
+        np.savez(buffer, x=self.x, words=np.array(json.dumps(words)), **learned)
         return buffer.getvalue()
 
     @classmethod
@@ -88,9 +99,12 @@ class StartPoints:
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 x, words = archive["x"], plain_json(str(archive["words"]))
+                names = [name for name in archive.files if name.startswith(_LEARNED)]
+                learned = {name.removeprefix(_LEARNED): archive[name] for name in names}
             chosen = None if words["chosen"] is None else tuple(words["chosen"])
-            made = cls(x=x, sha256=words["sha256"], about=dict(words["about"]), chosen=chosen)
+            made = cls(x=x, sha256=words["sha256"], about=dict(words["about"]), chosen=chosen, learned=learned)
             whole = x.ndim == 2 and x.size and x.dtype.kind == "f" and bool(np.isfinite(x).all())
+            whole = whole and all(each.dtype.kind == "f" and bool(np.isfinite(each).all()) for each in learned.values())
             whole = whole and set(ABOUT) <= set(made.about) and isinstance(made.about["target_settings"], dict)
         except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
             raise BnnvizError(_UNREADABLE, "start") from error
