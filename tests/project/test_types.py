@@ -31,7 +31,6 @@ chains: int = run.spec.chains
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "lines"), [(SNIPPET, ["5", "6", "7", "8", "9"]), (GOOD, [])])
 def test_a_type_checker_finds_misspelt_names(code: str, lines: list[str], tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
     (tmp_path / "snippet.py").write_text(code)
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "snippet.py"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=170)

@@ -7,6 +7,8 @@ import os
 import resource
 from pathlib import Path
 
+import arviz_plots
+import arviz_stats
 import numpy as np
 import pytest
 import torch
@@ -15,9 +17,6 @@ from torch import Tensor, nn
 import bnnviz
 from bnnviz.data import read_table
 from bnnviz.errors import BnnvizError
-
-pytest.importorskip("arviz_stats")
-import arviz_stats
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((15, 2))
@@ -93,10 +92,7 @@ def test_arviz_computes_from_them(run: bnnviz.Run) -> None:
 
 
 def test_posterior_predictive_checks_are_drawn(run: bnnviz.Run) -> None:
-    pytest.importorskip("arviz_plots", exc_type=Exception)  # which fails beside some versions of Matplotlib
-    import arviz_plots as plots
-
-    assert plots.plot_ppc_dist(run.to_arviz(), backend="none") is not None
+    assert arviz_plots.plot_ppc_dist(run.to_arviz(), backend="none") is not None
 
 
 def test_a_data_set_is_in_its_own_units(tmp_path: Path) -> None:
