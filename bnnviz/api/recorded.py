@@ -83,6 +83,24 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         """Write draws and header to a NetCDF file that ArviZ can read and return its path."""
         return self._run.save(path)
 
+    def export(self, form: str, out: str | Path, draws: int | None = None) -> Path:
+        """Write the draws to a new file in a standard format and return its path.
+
+        Parameters
+        ----------
+        form : {"netcdf", "zarr", "npz", "csv", "torch", "ensemble"}
+            ``torch`` has the state dict of each draw, and ``ensemble`` a program of `torch.export` that predicts rows.
+        out : str or Path
+        draws : int, optional
+            Number of evenly spaced draws of ``torch`` and ``ensemble``. The default is all draws, or 50 of an ensemble.
+
+        Raises
+        ------
+        BnnvizError
+            If there is no such format, the run is not one of a network, or the file exists or cannot be written.
+        """
+        return export.export(self, form, out, draws)
+
     def restored(self, target: Target | None = None) -> ViewedRun:
         """Restore the run from its last checkpoint, on the given target or the target of the recording."""
         return resuming.resume(self.folder, target=self.target if target is None else target)

@@ -88,7 +88,7 @@ def data_list(as_json: Json = False) -> None:
     print_rows(found, as_json, ("name", "title", "kind", "rows", "here"), rows)
 
 
-@group.command("fetch", epilog=examples("bnnviz data fetch boston", "bnnviz data fetch yacht concrete --json"))
+@group.command("fetch", epilog=examples("bnnviz data fetch concrete", "bnnviz data fetch yacht energy --json"))
 def data_fetch(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The data sets.")],
     as_json: Json = False,

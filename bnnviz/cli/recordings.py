@@ -20,7 +20,7 @@ app = typer.Typer()
 group = typer.Typer(help="The runs that were recorded: list, check, rename, delete, pack and unpack them.")
 
 
-@app.command(epilog=examples("bnnviz resume boston", "bnnviz resume runs/boston --json"))
+@app.command(epilog=examples("bnnviz resume concrete", "bnnviz resume runs/concrete --json"))
 def resume(run: RecordingWord, as_json: Json = False) -> None:
     """Resume a recorded run and complete it, with the same draws as without the interruption."""
     from bnnviz.engine.recording import reader
@@ -40,9 +40,9 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
 
 @app.command(
     epilog=examples(
-        "bnnviz export boston --format netcdf",
-        "bnnviz export boston --format torch --out draws.pt",
-        "bnnviz export boston --format ensemble --draws 100 --out ensemble.pt2",
+        "bnnviz export concrete --format netcdf",
+        "bnnviz export concrete --format torch --out draws.pt",
+        "bnnviz export concrete --format ensemble --draws 100 --out ensemble.pt2",
     )
 )
 def export(
@@ -108,7 +108,7 @@ def _row(recording: Recording, wrong: str | None) -> dict[str, Any]:
     }
 
 
-@group.command("check", epilog=examples("bnnviz recordings check boston"))
+@group.command("check", epilog=examples("bnnviz recordings check concrete"))
 def recordings_check(run: RecordingWord) -> None:
     """Read a whole recording and verify its checksums."""
     from bnnviz.engine.recording import reader
@@ -118,7 +118,7 @@ def recordings_check(run: RecordingWord) -> None:
     print(f"{recording.folder}: {recording.whole} draws of each chain, {recording.size / 1e6:.1f} MB, sound.")
 
 
-@group.command("rename", epilog=examples("bnnviz recordings rename boston boston-2"))
+@group.command("rename", epilog=examples("bnnviz recordings rename concrete concrete-2"))
 def recordings_rename(run: RecordingWord, name: Annotated[str, typer.Argument(help="Its new name.")]) -> None:
     """Rename a recording."""
     from bnnviz.engine.recording import reader
@@ -126,7 +126,7 @@ def recordings_rename(run: RecordingWord, name: Annotated[str, typer.Argument(he
     print(reader.rename(run, name))
 
 
-@group.command("delete", epilog=examples("bnnviz recordings delete boston --yes"))
+@group.command("delete", epilog=examples("bnnviz recordings delete concrete --yes"))
 def recordings_delete(
     run: RecordingWord, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False
 ) -> None:
@@ -143,7 +143,7 @@ def recordings_delete(
     reader.delete(folder.name)
 
 
-@group.command("pack", epilog=examples("bnnviz recordings pack boston --out boston.zip"))
+@group.command("pack", epilog=examples("bnnviz recordings pack concrete --out concrete.zip"))
 def recordings_pack(
     run: RecordingWord,
     out: Annotated[Path | None, typer.Option(metavar="FILE.zip", help="Default: the recording's name, here.")] = None,
@@ -156,7 +156,7 @@ def recordings_pack(
     print(pack(recording, free_place(out or Path(recording.name).with_suffix(".zip"), ".zip")))
 
 
-@group.command("unpack", epilog=examples("bnnviz recordings unpack boston.zip"))
+@group.command("unpack", epilog=examples("bnnviz recordings unpack concrete.zip"))
 def recordings_unpack(
     file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="A file of `bnnviz recordings pack`.")],
     name: Annotated[str | None, typer.Option(help="Its name in the recordings folder; default: the file's.")] = None,

@@ -30,11 +30,11 @@ app = typer.Typer()
 @app.command(
     epilog=options.examples(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
-        "bnnviz sample --data boston --sampler boomerang --json > boston.json",
+        "bnnviz sample --data concrete --json > concrete.json",
         "bnnviz sample --data houses.csv --target-column price --minutes 5",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
-        "bnnviz sample --data boston --sampler boomerang --draws 20000 --record boston",
-        "bnnviz sample --data boston --sampler bps --draws 1000 --seed 1 --start boston",
+        "bnnviz sample --data concrete --minutes 2 --record concrete",
+        "bnnviz sample --target gaussian --sampler nuts --seed 1 --start warm",
     )
 )
 def sample(

@@ -35,9 +35,9 @@ class Standardiser:
     Examples
     --------
     >>> from bnnviz import data
-    >>> scale = data.load("boston").standardiser
+    >>> scale = data.load("concrete").standardiser
     >>> len(scale.x_mean), scale.y_scale > 1
-    (13, True)
+    (8, True)
     """
 
     x_mean: np.ndarray

@@ -58,8 +58,8 @@ def describe(name: str) -> dict[str, Any]:
     Examples
     --------
     >>> from bnnviz import data
-    >>> data.describe("boston")["rows"]
-    506
+    >>> data.describe("concrete")["rows"]
+    1030
     """
     return _entry(name).describe()
 
@@ -89,9 +89,9 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
     Examples
     --------
     >>> from bnnviz import data
-    >>> boston = data.load("boston", split=1)
-    >>> len(boston.x_train) + len(boston.x_test)
-    506
+    >>> concrete = data.load("concrete", split=1)
+    >>> len(concrete.x_train) + len(concrete.x_test)
+    1030
     """
     entry = _entry(name)
     if isinstance(split, bool) or not isinstance(split, int) or not 0 <= split < entry.splits:
@@ -120,7 +120,7 @@ def fetch(name: str) -> list[Path]:
     Examples
     --------
     >>> from bnnviz import data
-    >>> all(path.exists() for path in data.fetch("boston"))
+    >>> all(path.exists() for path in data.fetch("concrete"))
     True
     """
     sources = _entry(name).sources()
@@ -138,7 +138,7 @@ def is_here(name: str) -> bool:
     Examples
     --------
     >>> from bnnviz import data
-    >>> data.is_here("boston")
+    >>> data.is_here("concrete")
     True
     """
     return _entry(name).is_here()
@@ -182,7 +182,7 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
     >>> import bnnviz
     >>> from bnnviz import data
     >>> try:
-    ...     data.published_weights("boston")
+    ...     data.published_weights("concrete")
     ... except bnnviz.BnnvizError as error:
     ...     print(error.field)
     data

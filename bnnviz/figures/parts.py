@@ -34,20 +34,19 @@ def part(source: Any, name: str, what: str) -> FramePart:
     recording = recording_of(source)
     if recording is None:
         raise BnnvizError(
-            f"{what.capitalize()} cannot be read from {type(source).__name__}: give a Run, or a recording that has kept"
-            " frames.",
-            "source",
+            f"{what.capitalize()} cannot be read from {type(source).__name__}: give a Run or a recording.", "source"
         )
     return _recorded(recording, name, what)
 
 
 def _recorded(recording: reader.Recording, name: str, what: str) -> FramePart:
-    scene, pieces = recording.frame_files()
-    for piece in reversed(pieces):
-        for frame in reversed(recording.frames(piece)):
-            if frame.get(name):
-                return FramePart(recording.frames(scene), frame[name])
-    raise BnnvizError(f"The recording {recording.name} has kept no frame with {what}.", "source")
+    from bnnviz.engine.recording.resume import resume
+
+    run = resume(recording.folder, target=getattr(recording, "target", None))
+    found = run.frame([name]).get(name)
+    if not found:
+        raise BnnvizError(f"The recording {recording.name} has no {what}. Run its spec again to draw it.", "source")
+    return FramePart(run.scene(), found)
 
 
 def drawn(figure: Figure, source: Any, what: str) -> Drawing:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bnnviz
+from bnnviz import plots
 from bnnviz.engine.recording import reader
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import sources
@@ -77,6 +79,15 @@ def test_weights_choose_draws_in_proportion() -> None:
     shares = np.exp(found.log_weights) / np.exp(found.log_weights).sum()
     exact = float((shares * found.of("a")).sum())
     assert found.representative("a").mean() == pytest.approx(exact, abs=0.01)
+
+
+def test_a_recording_has_parts_that_need_no_single_steps(tmp_path: Path) -> None:
+    folder = str(tmp_path / "kept")
+    bnnviz.sample("banana", "bps", draws=5, warmup=2, chains=2, record=folder)
+    assert plots.ratios(folder) is not None
+    for source in (folder, bnnviz.recording(folder)):
+        with pytest.raises(BnnvizError):
+            plots.trajectory(source)
 
 
 def test_a_recording_is_read_by_name_by_folder_and_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

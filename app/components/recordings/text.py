@@ -20,8 +20,8 @@ def about(found: list[Recording], most: int, flags: Mapping[str, str]) -> str:
             "<h2>No recording selected</h2><p>A recording keeps a run on disk while it samples. To make one, open the"
             " Lab and choose <b>Record</b> in the menu; it appears here immediately.</p>"
             "<p><a class='go' href='?page=lab'>Open the Lab</a></p>"
-            "<p>On the command line: <code>bnnviz sample --data boston --sampler boomerang --record boston</code>. If"
-            " the run is interrupted, <code>bnnviz resume boston</code> continues it.</p>"
+            "<p>On the command line: <code>bnnviz sample --data concrete --record concrete</code>. If the run is"
+            " interrupted, <code>bnnviz resume concrete</code> continues it.</p>"
         )
     if len(found) == 1:
         return _one(found[0], flags)

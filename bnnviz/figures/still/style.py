@@ -41,6 +41,9 @@ def use(*backends: str) -> None:
     if unknown:
         raise BnnvizError(f"There is no backend {unknown[0]!r}; choose {' or '.join(BACKENDS)}.", "backends")
     chosen = backends or [name for name in BACKENDS if optional.has(name)]
+    if "matplotlib" in chosen:
+        optional.require("matplotlib", "Figures by Matplotlib need", extra="plots")
+        _show_bars_in_legends()
     if optional.in_notebook() and tuple(chosen) != ("matplotlib",):
         hv.extension(*chosen, logo=False, inline=True)
         return
@@ -51,6 +54,15 @@ def use(*backends: str) -> None:
         hv.Store.set_current_backend(chosen[0])
     if optional.in_notebook():
         _show_pictures()
+
+
+def _show_bars_in_legends() -> None:
+    """Let legends of Matplotlib show rectangles: a version before 3.11 fails on them beside other marks."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.legend import Legend
+    from matplotlib.legend_handler import HandlerPolyCollection
+
+    Legend.update_default_handler_map({PatchCollection: HandlerPolyCollection()})
 
 
 def _show_pictures() -> None:

@@ -346,6 +346,8 @@ def test_every_export_has_the_draws(tmp_path: Path) -> None:
     assert np.array_equal(np.load(out["npz"])["draws"], run.draws)
     rows = np.genfromtxt(out["csv"], delimiter=",", skip_header=1)
     np.testing.assert_array_equal(rows[:, 2:].astype(np.float32), flat)
+    public = bnnviz.recording(tmp_path / "run").export("npz", tmp_path / "public.npz")
+    assert np.array_equal(np.load(public)["draws"], run.draws)
     saved = torch.load(out["torch"], weights_only=True)
     module = run.target.module
     inputs = run.target.seen(run.target.x[:5])
