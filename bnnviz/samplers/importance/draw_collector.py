@@ -61,7 +61,7 @@ class PopulationStats(Checkpointed):
 
     @property
     def events(self) -> int:
-        """Completed iterations."""
+        """Iterations begun, the last of which may be under way."""
         return self.counts["iterations"]
 
     def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
@@ -70,11 +70,12 @@ class PopulationStats(Checkpointed):
         for state, info in zip(states, step_batch.infos, strict=True):
             for name in ("weightless", "lost", "fallbacks"):
                 self.counts[name] += getattr(info, name)
-            if info.phase == _WEIGH:
+            if info.phase == _DRAW:
+                self.counts["iterations"] += 1
                 self.counts["drawn"] += state.logs.numel()
+            if info.phase == _WEIGH:
                 self.weight_ess, self.weighed = weight_ess(state.logs), state.logs.numel()
             if info.phase == _MOVE:
-                self.counts["iterations"] += 1
                 self._count_steps(state.halvings, info.examples > 0)
 
     def _count_steps(self, halvings: Tensor, climbed: bool) -> None:
