@@ -30,6 +30,7 @@ IDLE_PERIOD = 0.2  # seconds between two polls of a waiting run; its answers to 
 STILL_PERIOD = 0.5  # seconds between two ticks with reduced motion
 HIDDEN_PERIOD = 1.0  # seconds between two heartbeats of a hidden page
 LINGER = 8.0  # seconds that a refusal stays on the page
+RECORDED = "This is a recorded run. Press Run live to repeat it here."
 GONE_AFTER = 2.0  # seconds without a connection after which the tab counts as closed
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class Session:
         self._role = roles.present()
         self._handle: Any = None
         self._before: Any = None  # the previous run, until the new one is ready
+        self.recorded: tuple[dict[str, Any], dict[str, Any]] | None = None  # scene and frame, shown until a run starts
         self._jumps = 0  # number of the run's jumps that the page has followed
         self._starting = True  # a new spec waits to be started
         self._bringing = False  # a new run is being started
@@ -103,7 +105,7 @@ class Session:
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
         """Run another spec instead, playing if this one plays; on failure, this run continues."""
-        self._asked, self._first = spec, first
+        self._asked, self._first, self.recorded = spec, first, None
         self._starting = True
         self.on_begin()
         self._wake.set()
@@ -200,7 +202,9 @@ class Session:
         handle = self._handle
         if not self._connected():
             return
-        if self._starting:
+        if self.recorded is not None and self._starting:
+            await self._show_recorded(*self.recorded)
+        elif self._starting:
             await self._start()
         elif handle is not None and self.heartbeat.hidden:
             # A hidden page keeps its run, but does not draw.
@@ -208,6 +212,12 @@ class Session:
         elif handle is not None:
             await self.heartbeat.room()
             await self._tick(handle)
+
+    async def _show_recorded(self, scene: dict[str, Any], frame: dict[str, Any]) -> None:
+        self._starting = False
+        await self._show(self._screen.show_scene, scene)
+        await self._show(self._screen.show_frame, frame)
+        await self._tell(RECORDED)
 
     async def _tick(self, handle: Any) -> None:
         frame = await handle.frame(sorted(self._screen.requested()))
@@ -362,7 +372,9 @@ class Session:
         return self._handle is None or self._handle.state in ("ended", "failed")
 
     def _send(self, name: str, **args: Any) -> None:
-        if self._handle is not None and not self._starting:
+        if self.recorded is not None and name not in ("speed", "play", "pause"):
+            self.begin(self.spec)
+        elif self._handle is not None and not self._starting:
             self._commands += 1
             self._spawn(self._command(self._handle, name, args))
 

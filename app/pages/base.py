@@ -15,7 +15,7 @@ from bnnviz.figures.live.view import View
 from bnnviz.lessons import content
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
-from bnnviz_app import address
+from bnnviz_app import address, opening_frames
 from bnnviz_app.access import roles
 from bnnviz_app.classroom import requests
 from bnnviz_app.components.cards.caption import Caption
@@ -336,9 +336,11 @@ class RunPage(Page):
 
     def _obey(self, visit: address.Visit) -> None:
         """Apply the parameters of the address other than the spec."""
-        # A page without a spec plays immediately, a link does not; a class of students would fill the workers.
-        opens = not visit.names and roles.present().keeps
-        self.session.playing = visit.on("play") if "play" in visit.flags else opens
+        # A page without a spec shows a recorded run or plays, a link does not; a class would fill the workers.
+        opens = not visit.names and "play" not in visit.flags and "run" not in visit.flags
+        self.session.recorded = opening_frames.read(self.name, visit.spec) if opens else None
+        plays = opens and roles.present().keeps and self.session.recorded is None
+        self.session.playing = plays or visit.on("play")
         self.transport.show_playing()
         self.transport.show_speed(visit.flags.get("speed", self.speed))
         self.session.greet(list(visit.sentences))

@@ -160,6 +160,7 @@ class Transport(PageComponent):
     def show_playing(self) -> None:
         """Set the label of the play button."""
         label, icon = ("Pause", "pause") if self._session.playing else ("Play", "play_arrow")
+        label = label if self._session.recorded is None else "Run live"
         set_changed(self._play, label=label, icon=icon)
 
     def reset(self, scene: dict[str, Any]) -> None:

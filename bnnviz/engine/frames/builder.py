@@ -260,7 +260,8 @@ class FrameBuilder:
         self._rates.note(run)
         if not MOVING.issuperset(want):
             self._counted.note(run)
-        parts = {name: self._part(name, fast) for name in want}
+        # The table measures what the caption warns of.
+        parts = {name: self._part(name, fast) for name in sorted(want, key="table".__ne__)}
         return {"seq": self._seq, **{name: part for name, part in parts.items() if part}}
 
     def _goes_fast(self) -> bool:
@@ -366,7 +367,8 @@ class FrameBuilder:
             for each in message.remedies
         ]
         statements = [message.statement for message in warnings]
-        measured = [message.text for message in self._variances.messages]
+        measures = self._importance if run.sampler.traits.weighted else self._variances
+        measured = [message.text for message in measures.messages]
         return part | {"warning": " ".join(statements + measured), "remedies": remedies}
 
     def _way(self) -> str:

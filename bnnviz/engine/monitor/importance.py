@@ -12,6 +12,7 @@ from bnnviz.engine.monitor.mixing import stated
 from bnnviz.engine.monitor.variances import EFFORT, is_clear, measured_variance_inflation
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import AnyRun
+from bnnviz.messages import Message
 
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions
@@ -38,6 +39,7 @@ class Importance:
         """Drop the resampled draws."""
         self._key: tuple[int, int] | None = None
         self._rows: list[list[str]] = []
+        self.messages: list[Message] = []  # that the draws miss a part of the density, although the weights are even
         self._stein: tuple[int, VarianceInflation | None] = (0, None)
 
     @property
@@ -72,6 +74,7 @@ class Importance:
         stein = None if known else self._off_by_stein(draws, logs)
         missed = stein is not None and is_clear(stein.share, stein.error, CLEAR_WEIGHTED)
         missed = missed or any(tone == "bad" for _, _, tone in known)
+        self.messages = [Message("even_weights", percent=100 * share)] if missed and share >= POOR else []
         # A light tail does not show what draws have missed.
         tone = "bad" if k > BAD_K else "good" if k < GOOD_K and not missed else ""
         return [
