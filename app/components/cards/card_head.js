@@ -8,7 +8,8 @@ export function render({model}) {
   arrow.setAttribute("aria-hidden", "true")
   const button = make_button("", {}, () => model.send_msg({open: !model.open}))
   button.dataset.experiment = model.experiment
-  button.append(arrow, place, title, comparison)
+  const picture = model.thumbnail ? make("img", {className: "thumbnail", alt: "", src: model.thumbnail}) : make("span")
+  button.append(arrow, picture, place, title, comparison)
   const heading = make("h3", {}, button)
 
   const fill = () => {

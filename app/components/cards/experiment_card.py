@@ -15,7 +15,7 @@ from bnnviz.experiments import LABELS, Experiment, render
 from bnnviz.experiments.paper import heading
 from bnnviz.experiments.record import Record
 from bnnviz.experiments.table import AGREE, DIFFER, Result, counts, first_edition, results, summary
-from bnnviz_app import deep_links
+from bnnviz_app import deep_links, thumbnails
 from bnnviz_app.components.still import still
 from bnnviz_app.components.widgets import Text, script
 from bnnviz_app.theme import SHEETS, styles
@@ -34,6 +34,7 @@ class CardHead(JSComponent):
     comparison = param.String()
     share = param.List([0, 0], doc="Values that agree, and those that agree or differ.")
     known = param.Boolean(True, doc="Whether anything was measured.")
+    thumbnail = param.String(doc="Address of a small picture, or nothing.")
     open = param.Boolean(False)
     sought = param.Boolean(False, doc="Whether the address names this card.")
 
@@ -67,6 +68,7 @@ class ExperimentCard:
             comparison=summary(self.results),
             share=[verdicts[AGREE], verdicts[AGREE] + verdicts[DIFFER]],
             known=self.measured,
+            thumbnail=thumbnails.address(experiment.name),
             sizing_mode="stretch_width",
             margin=0,
             stylesheets=[_STYLES["head"]],
@@ -143,15 +145,8 @@ class ExperimentCard:
         from bnnviz import plots  # HoloViews, once a card is opened
 
         plots.use("bokeh")
-        if record is not None and record.panels:
-            return [still(plots.panels(record.panels, dark=self._dark), self._large)]
-        if record is not None and experiment.swept:
-            labels = {key: LABELS.get(key, key) for key in experiment.measures}
-            rows = [row for row in record.rows if "setting" in row]
-            return [still(plots.sweep(rows, labels, dark=self._dark), self._large)]
-        printed = {result.measure for result in found if result.paper is not None}
-        dots = [result for result in found if result.measure in printed and (result.ours, result.paper) != (None, None)]
-        return [still(plots.published(dots, dark=self._dark), self._large)] if dots else []
+        figure = picture(experiment, record, found, dark=self._dark)
+        return [] if figure is None else [still(figure, self._large)]
 
     def _text(self, text: str) -> Text:
         return Text(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
@@ -168,6 +163,20 @@ class ExperimentCard:
             margin=(2, 0, 8, 0),
             stylesheets=[SHEETS["pills"], _STYLES["command"]],
         )
+
+
+def picture(experiment: Experiment, record: Record | None, found: list[Result], most: int = 100, **look: Any) -> Any:
+    """Return the figure of an experiment with at most so many panels; None where there is none."""
+    from bnnviz import plots
+
+    if record is not None and record.panels:
+        return plots.panels(record.panels[:most], **look)
+    if record is not None and experiment.swept:
+        labels = {key: LABELS.get(key, key) for key in experiment.measures[:most]}
+        return plots.sweep([row for row in record.rows if "setting" in row], labels, **look)
+    printed = {result.measure for result in found if result.paper is not None}
+    dots = [result for result in found if result.measure in printed and (result.ours, result.paper) != (None, None)]
+    return plots.published(dots, **look) if dots else None
 
 
 def _part_of(experiment: Experiment, record: Record) -> Experiment:
