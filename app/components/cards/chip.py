@@ -22,7 +22,8 @@ class Chip(PageComponent):
     def __init__(self, on_turn: Callable[[], None], say: Callable[[str], None]) -> None:
         self._on_turn, self._say = on_turn, say
         self.open, self._touched = False, False
-        self.root = button("Diagnostics", self._turn, variant="outlined", margin=(4, 4), min_height=32, align="center")
+        look = {"margin": (4, 4), "min_height": 32, "min_width": 210, "align": "center"}  # the width of its later text
+        self.root = button("Diagnostics", self._turn, variant="outlined", **look)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
