@@ -126,7 +126,8 @@ class Background:
                 self._host.playing = False
                 self._host.end_recording(summary=self._failure is None)
                 if self._stop.is_set() or self._failure is not None:
-                    self._run.release()
+                    for run in self._run.runs:
+                        run.release()
             self._tell()
 
     def _join(self, timeout: float | None = None) -> bool:

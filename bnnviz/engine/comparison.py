@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from bnnviz.engine.run import checkpoint
+from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 
 _CHECKPOINT_VERSION = 1
@@ -13,7 +14,6 @@ _CHECKPOINT_VERSION = 1
 class SamplerComparison:
     """Base of comparisons of samplers, which are driven like a `Run`, without recordings, history or changes."""
 
-    can_record: ClassVar[bool] = False
     has_history: ClassVar[bool] = False
     is_fork: ClassVar[bool] = False
     spec_class: ClassVar[type[Any]]
@@ -24,6 +24,7 @@ class SamplerComparison:
         self.spec = spec.checked(**checks)
         self.phase, self.generation = "start", 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
+        self.runs: list[Run] = []
 
     def step_proposal(self) -> None:
         """Let every sampler take one step."""
@@ -48,9 +49,6 @@ class SamplerComparison:
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Select nothing: the samplers have no common draws."""
-
-    def release(self) -> None:
-        """Stop pending compilation."""
 
     def checkpoint(self) -> bytes:
         """Return the spec alone: a comparison is started again, and makes the same draws."""

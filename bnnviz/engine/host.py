@@ -273,7 +273,7 @@ class Host:
 
         if self.run.is_fork:
             raise BnnvizError("Select one of the branches before recording.", "record")
-        if not self.run.can_record:
+        if not self.run.has_history:
             raise BnnvizError("Only runs of a single sampler can be recorded.", "record")
         self.end_recording()
         self._writer = RecordingWriter(self.run, folder)
@@ -321,4 +321,5 @@ class Host:
     def close(self, summary: bool = True) -> None:
         """End the recording and pending compilation."""
         self.end_recording(summary)
-        self.run.release()
+        for run in self.run.runs:
+            run.release()

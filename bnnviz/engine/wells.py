@@ -109,7 +109,6 @@ class Wells(SamplerComparison):
         self.seconds = 0.0
         self.notes: list[str] = []
         self.error: str | None = None
-        self.wait_for_compile = False
         self._seq = 0
         self._values = self.spec.settings
         self.target = targets.REGISTRY.get(TARGET)(reading=self._values["reading"]).to("cpu", torch.float64)

@@ -63,7 +63,8 @@ class LiveRun:
             if restore:
                 slot.resumed = int(run.steps)
             # A page does not wait for a compiler.
-            run.wait_for_compile = False
+            for each in run.runs:
+                each.wait_for_compile = False
             if watch:
                 run.watch(**watch)
             host = Host(run, playing=play and not run.finished, speed=speed, past=past, travels=True)

@@ -75,7 +75,6 @@ def _of_lead(name: str, doc: str) -> property:
 class Fork:
     """Drive several branches like one run; attributes of a single run are those of the followed branch."""
 
-    can_record: ClassVar[bool] = False
     has_history: ClassVar[bool] = True
     is_fork: ClassVar[bool] = True
     spec = _of_lead("spec", "Spec of the followed branch after its changes.")
@@ -95,6 +94,11 @@ class Fork:
         run.show_here()
         fork.split()
         return fork
+
+    @property
+    def runs(self) -> list[ViewedRun]:
+        """The runs of all branches."""
+        return [branch.run for branch in self.branches]
 
     @property
     def lead(self) -> ViewedRun:
@@ -136,16 +140,6 @@ class Fork:
     def phase(self) -> str:
         """Phase of the followed branch; a failed branch is done while others continue."""
         return "done" if self.lead.phase == "failed" and not self.finished else self.lead.phase
-
-    @property
-    def wait_for_compile(self) -> bool:
-        """Whether branches block until compilation has finished."""
-        return all(branch.run.wait_for_compile for branch in self.branches)
-
-    @wait_for_compile.setter
-    def wait_for_compile(self, value: bool) -> None:
-        for branch in self.branches:
-            branch.run.wait_for_compile = value
 
     def prepare(self) -> None:
         """Do nothing: a run is forked after its start only."""
@@ -217,7 +211,7 @@ class Fork:
         # Other branches may have draws before the followed one.
         drawn = self.lead.store.common(self.lead.alive)
         early = {} if drawn else {name: {} for name in _OF_DRAWS if name in want}
-        shown = {name: together.get(name, _alone)(part) for name, part in (early | frame).items()}
+        shown = {name: together.get(name, lambda part: part)(part) for name, part in (early | frame).items()}
         return {name: part for name, part in shown.items() if part or name == "seq"}
 
     def _status(self, part: dict[str, Any]) -> dict[str, Any]:
@@ -237,12 +231,12 @@ class Fork:
         plane = self.lead.plane()
         if plane.basis != part["basis"]:  # the axes were fitted again for another part of this frame
             part = part | self.lead.chain_trace.part("path", plane, False)
-        parts = [part if run is self.lead else run.chain_trace.part("path", plane, False) for run in self._runs]
+        parts = [part if run is self.lead else run.chain_trace.part("path", plane, False) for run in self.runs]
         return part | {"futures": [self._future(i, each, ("x", "y")) for i, each in enumerate(parts) if each]}
 
     def _trace(self, part: dict[str, Any]) -> dict[str, Any]:
         """Return the followed quantity of the watched chain since the fork, per branch and draw."""
-        every = max(run.store.every for run in self._runs)
+        every = max(run.store.every for run in self.runs)
         chain, values = self.lead.watched, []
         for branch in self.branches:
             draws = branch.draws()[:, :: every // branch.run.store.every]
@@ -278,7 +272,7 @@ class Fork:
         """Overlay the prediction bands of all branches; other kinds of prediction are not overlaid."""
         if "lo95" not in part:
             return part
-        parts = [part if run is self.lead else run.frame(["prediction"]).get("prediction") for run in self._runs]
+        parts = [part if run is self.lead else run.frame(["prediction"]).get("prediction") for run in self.runs]
         names = ("x", "mean", "lo95", "hi95")
         return part | {"futures": [self._future(i, each, names) for i, each in enumerate(parts) if each]}
 
@@ -294,17 +288,8 @@ class Fork:
         ]
         return {"rows": rows, "futures": [branch.letter for branch in branches]}
 
-    @property
-    def _runs(self) -> list[ViewedRun]:
-        return [branch.run for branch in self.branches]
-
     def _future(self, number: int, part: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
         return {"letter": self.branches[number].letter, **{name: part[name] for name in names}}
-
-    def release(self) -> None:
-        """Stop compiling steps of the branches."""
-        for run in self._runs:
-            run.release()
 
     # --- checkpoints
 
@@ -338,13 +323,9 @@ def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | 
     run = (
         Fork.restore(data, block_store) if data.startswith(MAGIC) else ViewedRun.restore(data, block_store=block_store)
     )
-    run.wait_for_compile = False
+    for each in run.runs:
+        each.wait_for_compile = False
     return run
-
-
-def _alone(part: Any) -> Any:
-    """Return a part without an overlay of branches."""
-    return part
 
 
 def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[LoggedChange]) -> Branch:

@@ -10,7 +10,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import chosen_draws, scores, weights
 from bnnviz.engine.monitor.components import Components
-from bnnviz.engine.race.estimates import FUNCTION_FIGURES, Estimates, MomentEstimates
+from bnnviz.engine.race.estimates import FUNCTION_FIGURES, Estimates, MomentEstimates, worst_mixing
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import StepBatch
@@ -98,7 +98,9 @@ class Entry(ViewedRun):
         """Take a block of steps, small enough for the others to keep up; return the number of steps."""
         before, cost = self.gradients, largest_step_cost(self)
         # Stop exactly at the next record, so that records do not depend on the slicing of time.
-        near = min(self._next_note(), before + max(1, int(_STRETCH * self.budget))) - before
+        place = np.searchsorted(self._schedule, before, side="right")
+        record = int(self._schedule[min(place, len(self._schedule) - 1)])
+        near = min(record, before + max(1, int(_STRETCH * self.budget))) - before
         most = max(1, min(-(-near // cost), (self.budget - before) // cost)) if cost else _FREE
         done = self.take(most, seconds)
         self._note(before)
@@ -121,11 +123,6 @@ class Entry(ViewedRun):
         """The spent gradients at which estimates are recorded, the budget last."""
         shares = np.concatenate([np.linspace(0, 1, _EVEN + 1)[1:], np.geomspace(_FIRST, 1, _FACTORS)])
         return np.unique(np.ceil(shares * self.budget).astype(np.int64))
-
-    def _next_note(self) -> int:
-        """Return the spent gradients at the next record."""
-        place = np.searchsorted(self._schedule, self.gradients, side="right")
-        return int(self._schedule[min(place, len(self._schedule) - 1)])
 
     def _note(self, before: int) -> None:
         """Record estimates when due and at the end."""
@@ -176,10 +173,4 @@ class Entry(ViewedRun):
         if self.sampler.traits.weighted or not self.sampler.traits.converges or not self.recorded:
             return found
         values = self.estimates.values()
-        if values.shape[1] < 4:
-            return found
-        each = range(values.shape[2])
-        rhat, ess = ([of(values[..., i]) for i in each] for of in (diagnostics.rhat, diagnostics.ess))
-        if not (np.isfinite(rhat).any() and np.isfinite(ess).any()):
-            return found
-        return dict(zip(FUNCTION_FIGURES, (float(np.nanmax(rhat)), float(np.nanmin(ess))), strict=True))
+        return dict(zip(FUNCTION_FIGURES, worst_mixing(values), strict=True))

@@ -108,6 +108,16 @@ def moments_of(values: np.ndarray) -> MomentEstimates:
     return MomentEstimates(mean, sd, np.stack([mean + means, sds], axis=1))
 
 
+def worst_mixing(values: np.ndarray) -> tuple[float, float]:
+    """Return the largest R-hat and the smallest ESS of the columns of (chains, draws, columns); nan if unknown."""
+    rhat, ess = (
+        np.array([of(column) for column in np.moveaxis(values, 2, 0)]) for of in (diagnostics.rhat, diagnostics.ess)
+    )
+    if not (np.isfinite(rhat).any() and np.isfinite(ess).any()):
+        return np.nan, np.nan
+    return float(np.nanmax(rhat)), float(np.nanmin(ess))
+
+
 class Estimates:
     """Compute the quantities of a run's draws: its coordinates, or the function of a network at up to 100 inputs.
 

@@ -28,7 +28,8 @@ class ImageQueries:
 
     def __init__(self, race: Any) -> None:
         self._race = race
-        self._source: dict[str, Any] = {"index": 0}
+        #: The source of the image: ``index`` of a test image, ``attacked`` or ``drawn``.
+        self.source: dict[str, Any] = {"index": 0}
         self._pixels, self.truth = race.images.x_test[0], int(race.images.y_test[0])
         self.angle = 0.0
         self.number = 0  # counts the displayed images
@@ -46,25 +47,22 @@ class ImageQueries:
         if isinstance(angle, bool) or not isinstance(angle, int | float) or not abs(angle) <= _MOST_ANGLE:
             raise BnnvizError(f"The angle is from -180 to 180 degrees, not {angle!r}.", "angle")
         if "attacked" in image:
-            self._pixels, self.truth = self._attacked_image(image["attacked"])
-            self._source = {"attacked": image["attacked"]}
+            number, tiles = image["attacked"], self.tiles()
+            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(tiles):
+                raise BnnvizError(f"There is no attacked image {number!r}; there are {len(tiles)} now.", "image")
+            self._pixels, self.truth = tiles[number]["pixels"], tiles[number]["truth"]
+            self.source = {"attacked": number}
         elif "pixels" in image:
             pixels, self.truth = _pixels(image["pixels"], self._race.images.shape), None
-            self._pixels, self._source = pixels, {"drawn": True}
+            self._pixels, self.source = pixels, {"drawn": True}
         elif "index" in image:
             index, count = image["index"], len(self._race.images.y_test)
             if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
                 raise BnnvizError(f"There is no test image {index!r}; choose 0 to {count - 1}.", "image")
             self._pixels, self.truth = self._race.images.x_test[index], int(self._race.images.y_test[index])
-            self._source = {"index": index}
+            self.source = {"index": index}
         self.angle = float(angle)
         self.number += 1
-
-    def _attacked_image(self, number: Any) -> tuple[np.ndarray, int]:
-        tiles = self.tiles()
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(tiles):
-            raise BnnvizError(f"There is no attacked image {number!r}; there are {len(tiles)} now.", "image")
-        return tiles[number]["pixels"], tiles[number]["truth"]
 
     def tiles(self) -> list[dict[str, Any]]:
         """Return adversarial images for one draw of the first attacked sampler, one per strength.
@@ -82,11 +80,6 @@ class ImageQueries:
                 tile = {"pixels": pixels, "truth": int(truth), "taken": int(taken), "chance": float(probability)}
                 found.append(tile | {"eps": each["eps"][0]})
         return found
-
-    @property
-    def source(self) -> dict[str, Any]:
-        """The source of the image: ``index`` of a test image, or ``drawn``."""
-        return self._source
 
     @property
     def turned(self) -> np.ndarray:
@@ -108,18 +101,14 @@ class ImageQueries:
         if not len(theta):
             return np.empty((0, 1 + len(ANGLES), self._race.images.classes), np.float32)
         images = np.stack([self.turned, *(_turned(self._pixels, angle) for angle in ANGLES)])
-        rows = self._rows(images, entry)
+        pixels = scaled_pixels(images, self._race.images)
+        rows = torch.as_tensor(pixels, dtype=entry.target.dtype, device=entry.target.device)
         begun = time.perf_counter()
         found = [probabilities(entry.target, theta[:1], rows)]
         each = max(time.perf_counter() - begun, 1e-6)
         allowed = int(np.clip(_ASK_S / (each * len(self._race.entries)), _FEWEST, len(theta)))
         chosen = np.linspace(0, len(theta) - 1, allowed).astype(int)[1:]
         return np.stack(found + [probabilities(entry.target, theta[i : i + 1], rows) for i in chosen])
-
-    def _rows(self, images: np.ndarray, entry: Any) -> torch.Tensor:
-        """Return bytes (rows, channels, height, width), scaled for the network."""
-        x = scaled_pixels(images, self._race.images)
-        return torch.as_tensor(x, dtype=entry.target.dtype, device=entry.target.device)
 
     # adversarial images
 

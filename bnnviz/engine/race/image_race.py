@@ -73,12 +73,6 @@ class ImageEntry(Entry):
         """Return the caches of its draws."""
         return [self.predictive_cache] if self.ood is None else [self.predictive_cache, self.ood]
 
-    def record_metrics(self) -> None:
-        """Record the current predictive performance."""
-        found = self.scores()
-        if found:
-            self.course.append(CoursePoint(self.seconds, self.gradients, self.predictive_cache.asked, **found))
-
 
 class ImageRace(Race):
     """Run a race on images, driven like a `Race`; it continues after the budgets until all queries are answered."""
@@ -88,7 +82,7 @@ class ImageRace(Race):
     view_class: ClassVar[type[RaceView]] = ImageRaceView
 
     def __init__(self, spec: ImageRaceSpec) -> None:
-        super().__init__(spec)
+        super().__init__(spec, measured=False)  # a reference run is too slow for this many weights
         data = getattr(self.entries[0].target, "data_set", None)
         if not isinstance(data, ImageSet):
             raise BnnvizError("This race requires a target with images.", "target")
@@ -99,9 +93,6 @@ class ImageRace(Race):
             entry.predictive_cache = PredictiveCache(entry, _rows(data, entry))
         self._choose_ood()
         self.queries = ImageQueries(self)
-
-    def _new_reference(self) -> None:
-        """Return None: a reference run is too slow for this many weights."""
 
     def _choose_ood(self) -> None:
         """Start querying all samplers on the out-of-distribution rows."""
@@ -116,7 +107,7 @@ class ImageRace(Race):
         begun = time.perf_counter()
         looks = self._look() if self.phase != "start" and self._looked <= _SHARE * self._raced else 0
         left = seconds - (time.perf_counter() - begun)
-        if self._all_over:
+        if self.phase != "start" and all(entry.over for entry in self.entries):
             return looks or self._look()
         return super().advance(left) if left > 0 else looks
 
@@ -125,21 +116,17 @@ class ImageRace(Race):
         super().step_proposal()
         self._look()
 
-    @property
-    def _all_over(self) -> bool:
-        return self.phase != "start" and all(entry.over for entry in self.entries)
-
     def _look(self) -> int:
         """Query pending draws of the sampler with most of them; return whether there were any."""
         begun = time.perf_counter()
-        asked = [(entry, predictive_cache) for entry in self.entries for predictive_cache in entry.asked()]
-        waiting = [len(predictive_cache.missing()) for _, predictive_cache in asked]
+        asked = [(entry, cache) for entry in self.entries for cache in entry.asked()]
+        waiting = [len(cache.missing()) for _, cache in asked]
         found = any(waiting)
         if found:
-            entry, predictive_cache = asked[int(np.argmax(waiting))]
-            predictive_cache.look(_LOOK_S)
-            if predictive_cache is entry.predictive_cache and not predictive_cache.missing():
-                entry.record_metrics()
+            entry, cache = asked[int(np.argmax(waiting))]
+            cache.look(_LOOK_S)
+            if cache is entry.predictive_cache and not cache.missing() and (scores := entry.scores()):
+                entry.course.append(CoursePoint(entry.seconds, entry.gradients, cache.asked, **scores))
         else:
             found = self.queries.look()
         self._looked += time.perf_counter() - begun
@@ -147,14 +134,11 @@ class ImageRace(Race):
         return int(found)
 
     def _next_phase(self) -> None:
-        if all(entry.over for entry in self.entries) and (self.error is not None or not self._unasked()):
+        if not all(entry.over for entry in self.entries):
+            return
+        asking = self.queries.busy or any(cache.missing() for entry in self.entries for cache in entry.asked())
+        if self.error is not None or not asking:
             self.phase = "done"
-
-    def _unasked(self) -> bool:
-        return (
-            any(predictive_cache.missing() for entry in self.entries for predictive_cache in entry.asked())
-            or self.queries.busy
-        )
 
     # views
 
@@ -174,8 +158,9 @@ class ImageRace(Race):
             self.ood = _chosen(ood, self.images)
             self._choose_ood()
             if self.finished:
-                # An ended race is not advanced any more.
-                self._ask_at_once()
+                # An ended race is not advanced any more: use as many draws as time permits.
+                for entry in self.entries:
+                    entry.ood.look(_AT_ONCE_S / len(self.entries))
         if wall is not None:
             if wall not in WALLS:
                 raise BnnvizError(f"There is no wall {wall!r}; choose one of {', '.join(WALLS)}.", "wall")
@@ -184,12 +169,6 @@ class ImageRace(Race):
             self.queries.show(image)
         if what:
             super().watch(**what)
-
-    def _ask_at_once(self) -> None:
-        """Query all samplers on the out-of-distribution rows, with as many draws as time permits."""
-        for entry in self.entries:
-            if entry.ood is not None:
-                entry.ood.look(_AT_ONCE_S / len(self.entries))
 
     def ood_sets(self) -> list[str]:
         """Return the names of the available out-of-distribution data sets."""

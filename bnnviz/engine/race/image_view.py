@@ -132,7 +132,8 @@ class ImageRaceView(RaceView):
             return []
         mean = np.mean(known, axis=0)
         order = np.argsort(-mean)[:_HARDEST]
-        guesses = self._guesses(order)
+        each = [self._race.probabilities(number)[0] for number in range(len(self._race.entries))]
+        guesses = np.stack([found[:, order].mean(0).argmax(-1) for found in each if len(found)], axis=1)
         return [
             {
                 "index": int(i),
@@ -145,14 +146,13 @@ class ImageRaceView(RaceView):
             for i, guess in zip(order, guesses, strict=True)
         ]
 
-    def _guesses(self, rows: np.ndarray) -> np.ndarray:
-        """Return the likeliest class of each row by sampler, (rows, samplers)."""
-        each = [self._race.probabilities(number)[0] for number in range(len(self._race.entries))]
-        return np.stack([found[:, rows].mean(0).argmax(-1) for found in each if len(found)], axis=1)
-
     def _digit(self) -> dict[str, Any]:
         queries, images = self._race.queries, self._race.images
-        entries = [self._of_image(number, name) for number, name in enumerate(self._names)]
+        unknown, entries = np.full(images.classes, np.nan), []
+        for number, name in enumerate(self._names):
+            found = queries.intervals(number)
+            columns = (unknown, unknown, unknown) if found is None else (found.mean[0], found.low[0], found.high[0])
+            entries.append({"name": name, **dict(zip(("mean", "low", "high"), columns, strict=True))})
         return {
             "classes": list(images.class_names),
             "observed": queries.truth,
@@ -162,14 +162,6 @@ class ImageRaceView(RaceView):
             "entries": entries,
             **queries.source,
         }
-
-    def _of_image(self, number: int, name: str) -> dict[str, Any]:
-        """Return a sampler's prediction of the image; nan without draws."""
-        found = self._race.queries.intervals(number)
-        if found is None:
-            unknown = np.full(self._race.images.classes, np.nan)
-            return {"name": name, **dict.fromkeys(("mean", "low", "high"), unknown)}
-        return {"name": name, "mean": found.mean[0], "low": found.low[0], "high": found.high[0]}
 
     def _turned(self) -> dict[str, Any]:
         entries = []

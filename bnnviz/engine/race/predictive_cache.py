@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.engine.evaluation.metrics import probabilities_at
 from bnnviz.engine.evaluation.predictions import chosen_draws, weights
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.targets import BNN
@@ -90,9 +91,5 @@ class PredictiveCache:
 
 def probabilities(target: BNN, theta: Tensor, rows: Tensor) -> np.ndarray:
     """Return the probabilities (rows, classes) of one draw (1, dim) at rows."""
-    with torch.no_grad():
-        parts = [
-            torch.softmax(target.outputs(theta.to(rows), part)[0], -1).float().cpu()
-            for part in torch.split(rows, _PIECE)
-        ]
-    return torch.cat(parts).numpy()
+    parts = [probabilities_at(target, theta, part)[0] for part in torch.split(rows, _PIECE)]
+    return np.concatenate(parts).astype(np.float32)

@@ -12,7 +12,7 @@ from bnnviz.engine.race.entry import Entry
 from bnnviz.engine.race.estimates import TrueMoments, known_truth
 from bnnviz.engine.race.reference import Reference
 from bnnviz.engine.race.view import RaceView
-from bnnviz.engine.run.initialization import Descent, Start, first_points, random_points
+from bnnviz.engine.run.initialization import Start, StartSearch, random_points
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec, of_entry
 from bnnviz.targets import Target
@@ -37,8 +37,8 @@ class Race(SamplerComparison):
 
     def __init__(self, spec: RaceSpec, *, target: Target | None = None, measured: bool = True) -> None:
         super().__init__(spec, own_target=target is not None)
-        spec, self._own, self._measured = self.spec, target, measured
-        self.entries = [self._new_entry(number) for number in range(len(spec.entries))]
+        spec = self.spec
+        self.entries = self.runs = [self._new_entry(number, target) for number in range(len(spec.entries))]
         self.device = self.entries[0].device
         for entry in self.entries:
             # Wait for compiled kernels: the end of a sampler must not depend on compile time.
@@ -47,21 +47,15 @@ class Race(SamplerComparison):
                 # Share one plane, as principal axes differ between samplers.
                 entry.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
         self._known = known_truth(self.entries[0].target)
-        self.reference = self._new_reference()
-        self._rng = torch.Generator(self.device).manual_seed(spec.entries[0].seed)
-        self._x0: torch.Tensor | None = None
-        self._descent: Descent | None = None
+        self.reference = Reference(spec, target) if self._known is None and measured else None
+        self._search: StartSearch | None = None
         self._raced = 0.0  # seconds spent by all samplers
-        self._view = self.view_class(self)
+        self.view = self.view_class(self)
 
-    def _new_reference(self) -> Reference | None:
-        """Return the reference run; None if the truth is known or no reference is requested."""
-        return None if self._known is not None or not self._measured else Reference(self.spec, self._own)
-
-    def _new_entry(self, number: int) -> Entry:
+    def _new_entry(self, number: int, target: Target | None) -> Entry:
         spec = self.spec.entries[number]
         try:
-            entry = self.entry_class(spec, target=self._own)
+            entry = self.entry_class(spec, target=target)
             entry.sampler.check(entry.target)
         except BnnvizError as error:
             raise of_entry(error, number, spec) from None
@@ -114,16 +108,6 @@ class Race(SamplerComparison):
             for note in entry.notes
         ]
 
-    @property
-    def wait_for_compile(self) -> bool:
-        """Whether samplers wait for compiled kernels."""
-        return all(entry.wait_for_compile for entry in self.entries)
-
-    @wait_for_compile.setter
-    def wait_for_compile(self, value: bool) -> None:
-        for entry in self.entries:
-            entry.wait_for_compile = value
-
     def prepare(self) -> None:
         """Find the start and initialize all samplers there."""
         while self.phase == "start":
@@ -147,7 +131,7 @@ class Race(SamplerComparison):
         self.prepare()
         going = [entry for entry in self.entries if not entry.over]
         if not going:
-            self._refer(_STEP_S)
+            self._turn(_STEP_S)
             return
         least = min(entry.gradients for entry in going)
         for entry in going:
@@ -158,21 +142,15 @@ class Race(SamplerComparison):
     def _turn(self, seconds: float) -> int:
         """Advance the least advanced sampler, or the reference, by one block."""
         going = [entry for entry in self.entries if not entry.over]
-        if not going or self._reference_is_due():
-            return self._refer(seconds)
-        begun = time.perf_counter()
-        done = min(going, key=lambda entry: entry.gradients).go_on(seconds)
-        self._raced += time.perf_counter() - begun
-        self._next_phase()
-        return done
-
-    def _reference_is_due(self) -> bool:
-        reference = self.reference
-        return reference is not None and not reference.finished and reference.seconds < self._raced / len(self.entries)
-
-    def _refer(self, seconds: float) -> int:
-        """Advance the reference."""
-        done = 0 if self.reference is None or self.reference.finished else self.reference.advance(seconds)
+        reference = None if self.reference is None or self.reference.finished else self.reference
+        if reference is not None and (not going or reference.seconds < self._raced / len(self.entries)):
+            done = reference.advance(seconds)
+        elif going:
+            begun = time.perf_counter()
+            done = min(going, key=lambda entry: entry.gradients).go_on(seconds)
+            self._raced += time.perf_counter() - begun
+        else:
+            done = 0
         self._next_phase()
         return done
 
@@ -185,49 +163,37 @@ class Race(SamplerComparison):
 
     # the start
 
+    @property
+    def _searching(self) -> list[Entry]:
+        """The samplers, first the one that determines the start: one without its own search, if any."""
+        return sorted(self.entries, key=lambda entry: entry.sampler.traits.descends)
+
     def _prepare_some(self, steps: int) -> None:
-        first = self._guest
-        at_mode, one_centre = self._at_mode, self._one_centre
-        if self._x0 is None:
-            self._x0 = random_points(first.target, first.spec.chains, self._rng)
-            if at_mode or any(entry.sampler.needs_mode for entry in self.entries):
-                self._descent = Descent(first.target, self._x0, first.sampler.descent_steps(first.target))
-        if self._descent is not None:
-            self._descent.advance(steps)
-        if self._descent is None or self._descent.done:
-            start = first_points(self._x0, self._descent, at_mode, one_centre)
-            self._set_out(start)
-
-    @property
-    def _guest(self) -> Entry:
-        """The first sampler that needs a start search, or the first of all."""
-        return next((entry for entry in self.entries if not entry.sampler.traits.descends), self.entries[0])
-
-    @property
-    def _at_mode(self) -> bool:
-        return self._guest.starts_at_mode
-
-    @property
-    def _one_centre(self) -> bool:
-        return any(entry.sampler.starts_together(entry.target) for entry in self.entries)
-
-    def _set_out(self, start: Start) -> None:
+        first = self._searching[0]
+        if self._search is None:
+            rng = torch.Generator(self.device).manual_seed(first.spec.seed)
+            x0 = random_points(first.target, first.spec.chains, rng)
+            self._search = StartSearch(first.target, [entry.sampler for entry in self._searching], x0)
+        self._search.advance(steps)
+        if not self._search.done:
+            return
+        start = self._search.start()
         for number, entry in enumerate(self.entries):
-            own = Start(self._x0, start.mode) if entry.sampler.traits.descends else start
             try:
-                entry.set_out(own)
+                entry.set_out(Start(self._search.x0, start.mode) if entry.sampler.traits.descends else start)
             except BnnvizError as error:
                 raise of_entry(error, number, entry.spec) from None
-        self._descent, self.phase = None, "racing"
+        self._search, self.phase = None, "racing"
         self._next_phase()
 
     @property
     def start_sentence(self) -> str:
         """Description of the common starting points."""
-        if not self._at_mode:
+        first = self._searching[0]
+        if not first.sampler.starts_at_mode(first.target):
             return "All samplers start at the same random points."
         sentence = "All samplers start at the same modes, each chain at the end of its own descent"
-        if self._one_centre:
+        if any(entry.sampler.starts_together(entry.target) for entry in self.entries):
             sentence = "All chains of all samplers start at one mode, the centre used by one of the samplers"
         searches = any(entry.sampler.traits.descends for entry in self.entries)
         return sentence + (", but those that look for one themselves, from random points." if searches else ".")
@@ -241,25 +207,12 @@ class Race(SamplerComparison):
 
     def scene(self) -> dict[str, Any]:
         """Return the static view data: scene, names and budget of each sampler."""
-        return self._view.scene()
+        return self.view.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the requested frame parts of the race, or of one sampler as ``path.2``."""
-        return self._view.frame(want)
-
-    def table(self) -> list[dict[str, Any]]:
-        """Return one row of metrics per sampler, best first; unknown metrics are nan."""
-        return self._view.table()
-
-    def curves(self) -> list[dict[str, Any]]:
-        """Return errors and spent gradients per sampler."""
-        return self._view.curves()
+        return self.view.frame(want)
 
     def summary(self) -> dict[str, Any]:
         """Return the output of ``bnnviz race --json``."""
-        return self._view.summary()
-
-    def release(self) -> None:
-        """Stop compiling steps."""
-        for entry in self.entries:
-            entry.release()
+        return self.view.summary()

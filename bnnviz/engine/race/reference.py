@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bnnviz import diagnostics, samplers
-from bnnviz.engine.race.estimates import Estimates, TrueMoments
+from bnnviz import samplers
+from bnnviz.engine.race.estimates import Estimates, TrueMoments, worst_mixing
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.specs.race import RaceSpec
@@ -36,18 +36,14 @@ class Reference:
         self.seconds, self.error = 0.0, None
         self._run: Run | None = None
         self._estimates: Estimates | None = None
-        self._truth: TrueMoments | None = None
+        #: Current means and standard deviations; None with too few draws.
+        self.truth: TrueMoments | None = None
         self._status: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
         self._pace, self._goal = Throttle(least=_EVERY_S), CHAINS * DRAWS
         self.finished = target is None and self._key in _MADE
         if self.finished:
-            self._truth, self._status = _MADE[self._key]
+            self.truth, self._status = _MADE[self._key]
             self._goal = self._status["draws"]
-
-    @property
-    def truth(self) -> TrueMoments | None:
-        """Current means and standard deviations; None with too few draws."""
-        return self._truth
 
     def status(self) -> dict[str, Any]:
         """Return title, phase, current and final number of draws, worst R-hat and smallest ESS."""
@@ -60,7 +56,11 @@ class Reference:
     def advance(self, seconds: float) -> int:
         """Work for about the given seconds; return the number of steps."""
         begun = time.perf_counter()
-        run = self._started()
+        if self._run is None:
+            self._run = Run(self.spec, target=self._own)
+            self._estimates = Estimates(self._run)
+            self._goal = self.spec.chains * self.spec.draws
+        run = self._run
         steps = run.advance(seconds)
         if run.phase == "failed":
             self.error, self.finished = f"The reference run failed: {run.error}", True
@@ -70,33 +70,21 @@ class Reference:
         if run.finished and self.error is None:
             self.finished = True
             if self._own is None:
-                _MADE[self._key] = self._truth, self._status
+                _MADE[self._key] = self.truth, self._status
         if self.finished:
             self._run = self._estimates = None
         self.seconds += time.perf_counter() - begun
         return steps
-
-    def _started(self) -> Run:
-        if self._run is None:
-            self._run = Run(self.spec, target=self._own)
-            self._estimates = Estimates(self._run)
-            self._goal = self.spec.chains * self.spec.draws
-        return self._run
 
     def _measure(self, run: Run) -> None:
         """Update the estimates."""
         if run.store.common(run.alive) < _FEWEST:
             return
         values = self._estimates.values()
-        self._truth = self._estimates.truth(values.mean((0, 1)), values.std((0, 1)))
+        self.truth = self._estimates.truth(values.mean((0, 1)), values.std((0, 1)))
         columns = np.unique(np.linspace(0, values.shape[2] - 1, _MEASURED).astype(int))
-        measured = [(diagnostics.rhat(values[..., i]), diagnostics.ess(values[..., i])) for i in columns]
-        rhat, ess = (np.array(column) for column in zip(*measured, strict=True))
-        self._status = {
-            "draws": run.store.common(run.alive) * int(run.alive.sum()),
-            "rhat": float(np.nanmax(rhat)) if np.isfinite(rhat).any() else float("nan"),
-            "ess": float(np.nanmin(ess)) if np.isfinite(ess).any() else float("nan"),
-        }
+        rhat, ess = worst_mixing(values[..., columns])
+        self._status = {"draws": run.store.common(run.alive) * int(run.alive.sum()), "rhat": rhat, "ess": ess}
 
     @property
     def _key(self) -> str:

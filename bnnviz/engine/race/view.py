@@ -124,7 +124,8 @@ class RaceView:
         ``rank`` orders the metric itself; ``rank_best`` and ``rank_worst`` bound it by the uncertainty.
         """
         rows = [self._row(number, entry) for number, entry in enumerate(self._race.entries)]
-        rows.sort(key=lambda row: (row["diverged"], _last(row[self.ranked_by])))
+        # Without a metric last, and those that diverged after them.
+        rows.sort(key=lambda row: (row["diverged"], np.nan_to_num(row[self.ranked_by], nan=math.inf)))
         for place, row in enumerate(rows):
             row["rank"] = place + 1 if math.isfinite(row[self.ranked_by]) else None
         ranked = [row for row in rows if row["rank"] is not None]
@@ -210,14 +211,14 @@ class RaceView:
 
     def _status(self) -> dict[str, Any]:
         race, entries = self._race, self._race.entries
-        draws = [entry.drawn for entry in entries]
+        kernels = [entry.kernel for entry in entries]
         now, spent = time.perf_counter(), race.gradients
         if now - self._at[0] > _RATE_S:
             self._rate, self._at = (spent - self._at[1]) / (now - self._at[0]), (now, spent)
         return {
             "phase": race.phase,
             "device": str(race.device),
-            "kernel": _kernel([entry.kernel for entry in entries]),
+            "kernel": next(slowest for slowest in ("compiling", "eager", "compiled") if slowest in kernels),
             "step": race.steps,
             "gradients": spent,
             "gradients_per_s": self._rate,
@@ -235,9 +236,9 @@ class RaceView:
                     "over": entry.over,
                     "diverged": entry.diverged,
                     "lost": entry.lost,
-                    "draws": made,
+                    "draws": entry.drawn,
                 }
-                for made, entry in zip(draws, entries, strict=True)
+                for entry in entries
             ],
             "reference": self._reference(),
         }
@@ -262,27 +263,29 @@ class RaceView:
     def _standing(self) -> str:
         """Describe the leader, its margin and the samplers that do not differ from it."""
         ranked = [row for row in self.table() if row["rank"] is not None]
+        if not ranked and any(entry.recorded for entry in self._race.entries):
+            if self._race.reference is None:
+                return "samplers are not ranked without a reference; the table has R-hat and ESS."
+            return f"no ranking yet: the reference run of {self._race.reference.title} has too few draws."
         if not ranked:
-            return self._why_unknown()
+            return self._unmeasured()
         first, rest = ranked[0], ranked[1:]
-        leads = f"{first['name']} has the smallest error ({_with_interval(first)})"
+        error = f"{first['error']:.2g} sd"
+        if _is_judged(first):
+            error += f", {first['error_low']:.2g} to {first['error_high']:.2g}"
+        leads = f"{first['name']} has the smallest error ({error})"
         if not rest:
             return f"{leads}; no other sampler can be measured yet."
         unlike = [row for row in rest if _is_better(first, row)]
         alike = [row["name"] for row in rest if row not in unlike]
         if not alike:
-            return f"{leads}, {_times(unlike[0], first)} smaller than that of {unlike[0]['name']}, which is next."
+            ratio = unlike[0]["error"] / max(first["error"], 1e-300)
+            times = f"{ratio:.2g} times" if ratio < 100 else "over 100 times"
+            return f"{leads}, {times} smaller than that of {unlike[0]['name']}, which is next."
         if not any(map(_is_judged, ranked)):
             return f"{leads}; fewer than four chains do not show a significant difference."
         named = " and ".join(alike) if len(alike) < 3 else f"{', '.join(alike[:-1])} and {alike[-1]}"
         return f"{leads}, not significantly different from {'that' if len(alike) == 1 else 'those'} of {named}."
-
-    def _why_unknown(self) -> str:
-        if any(entry.recorded for entry in self._race.entries):
-            if self._race.reference is None:
-                return "samplers are not ranked without a reference; the table has R-hat and ESS."
-            return f"no ranking yet: the reference run of {self._race.reference.title} has too few draws."
-        return self._unmeasured()
 
     def _unmeasured(self) -> str:
         """Describe whether draws or only their metrics are missing."""
@@ -305,14 +308,14 @@ class RaceView:
 
     def _warning(self) -> str:
         entries = self._race.entries
-        gone = [name for name, entry in zip(self._names, entries, strict=True) if entry.diverged]
+        named = list(zip(self._names, entries, strict=True))
+        gone = [name for name, entry in named if entry.diverged]
         parts = []
         if gone and len(gone) < len(entries):
             parts.append(f"{' and '.join(gone)} diverged and {'is' if len(gone) == 1 else 'are'} not ranked.")
-        for name, entry in zip(self._names, entries, strict=True):
+        for name, entry in named:
             if entry.lost and not entry.diverged:
                 parts.append(f"{name}: {entry.lost} of {len(entry.alive)} chains diverged.")
-        named = zip(self._names, entries, strict=True)
         spent = [name for name, entry in named if entry.over and not entry.diverged and self._silent(entry)]
         if spent:
             parts.append(
@@ -333,11 +336,6 @@ def _state(entry: Entry) -> str:
     return entry.phase
 
 
-def _kernel(kernels: list[str]) -> str:
-    """Return the slowest kind of kernel in use."""
-    return next(kind for kind in ("compiling", "eager", "compiled") if kind in kernels)
-
-
 def _is_judged(row: dict[str, Any]) -> bool:
     """Return whether a row has a standard error."""
     return math.isfinite(row["error_log_se"])
@@ -349,20 +347,3 @@ def _is_better(one: dict[str, Any], other: dict[str, Any]) -> bool:
         return False
     apart = math.log(other["error"]) - math.log(max(one["error"], 1e-300))
     return apart > _APART * math.hypot(one["error_log_se"], other["error_log_se"])
-
-
-def _with_interval(row: dict[str, Any]) -> str:
-    """Return the text of an error with its interval."""
-    if not _is_judged(row):
-        return f"{row['error']:.2g} sd"
-    return f"{row['error']:.2g} sd, {row['error_low']:.2g} to {row['error_high']:.2g}"
-
-
-def _times(worse: dict[str, Any], better: dict[str, Any]) -> str:
-    ratio = worse["error"] / max(better["error"], 1e-300)
-    return f"{ratio:.2g} times" if ratio < 100 else "over 100 times"
-
-
-def _last(value: float) -> float:
-    """Return a sort key with unknown values last."""
-    return value if math.isfinite(value) else math.inf

@@ -95,14 +95,6 @@ def other_modes(target: Target, descent: Descent) -> list[Message]:
     return [Message("other_modes", random, count=count, total=len(ends))]
 
 
-def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
-    """Return the starting points: random points x0 (chains, dim), or modes."""
-    mode = None if descent is None else descent.best()
-    if not at_mode:
-        return Start(x0, mode)
-    return Start(mode.expand_as(x0).clone() if one_centre else descent.starts(), mode)
-
-
 def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
     """Raise for a function of x (chains, dim) that changes although its gradient is zero at all tried points.
 
@@ -137,15 +129,22 @@ def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
 
 
 class StartSearch:
-    """Search starting points: random points x0 (chains, dim), modes, or given points, with a mode if needed."""
+    """Search starting points: random points x0 (chains, dim), modes, or given points, with a mode if needed.
 
-    def __init__(self, target: Target, sampler: Sampler, x0: Tensor, points: Tensor | None, given: bool) -> None:
-        self._target, self._x0, self._points = target, x0, points
+    The first sampler determines the kind of the start. The others of a race share it.
+    """
+
+    def __init__(
+        self, target: Target, samplers: list[Sampler], x0: Tensor, points: Tensor | None = None, given: bool = False
+    ) -> None:
+        self._target, self.x0, self._points = target, x0, points
         if not given and points is None:
-            check_slopes(target, sampler, x0)
-        self._at_mode, self._one_centre = sampler.starts_at_mode(target), sampler.starts_together(target)
-        needed = not given and ((points is None and self._at_mode) or sampler.needs_mode)
-        self.descent = self._descent(sampler) if needed else None
+            check_slopes(target, samplers[0], x0)
+        self._at_mode = samplers[0].starts_at_mode(target)
+        self._one_centre = any(sampler.starts_together(target) for sampler in samplers)
+        needs_mode = any(sampler.needs_mode for sampler in samplers)
+        needed = not given and ((points is None and self._at_mode) or needs_mode)
+        self.descent = self._descent(samplers[0]) if needed else None
 
     def begin_anew(self, sampler: Sampler) -> None:
         """Restart the descent, which ends elsewhere on changed data."""
@@ -155,8 +154,8 @@ class StartSearch:
     def _descent(self, sampler: Sampler) -> Descent:
         """Return the descent: by curvature for a function in few dimensions, whose scales may differ."""
         if not self._target.located and self._target.dim <= _FEW:
-            return QuasiNewton(self._target, self._x0)
-        return Descent(self._target, self._x0, sampler.descent_steps(self._target))
+            return QuasiNewton(self._target, self.x0)
+        return Descent(self._target, self.x0, sampler.descent_steps(self._target))
 
     def advance(self, steps: int) -> int:
         """Take some steps; return their cost in gradients of single rows."""
@@ -164,7 +163,7 @@ class StartSearch:
             return 0
         before = self.descent.taken
         self.descent.advance(steps)
-        return (self.descent.taken - before) * self.descent.examples * len(self._x0)
+        return (self.descent.taken - before) * self.descent.examples * len(self.x0)
 
     def remarks(self) -> list[Message]:
         """Report modes at which no chain starts, except for networks, which always have some."""
@@ -179,9 +178,12 @@ class StartSearch:
 
     def start(self) -> Start:
         """Return the result."""
+        mode = None if self.descent is None else self.descent.best()
         if self._points is not None:
-            return Start(self._points, None if self.descent is None else self.descent.best())
-        return first_points(self._x0, self.descent, self._at_mode, self._one_centre)
+            return Start(self._points, mode)
+        if not self._at_mode:
+            return Start(self.x0, mode)
+        return Start(mode.expand_as(self.x0).clone() if self._one_centre else self.descent.starts(), mode)
 
 
 def make_target(spec: Spec) -> Target:

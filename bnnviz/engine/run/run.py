@@ -63,7 +63,6 @@ class Run(Restorable):
         Starting point of the first chain, (dim,).
     """
 
-    can_record: ClassVar[bool] = True
     has_history: ClassVar[bool] = True
     is_fork: ClassVar[bool] = False
 
@@ -105,6 +104,7 @@ class Run(Restorable):
         self._start: Start | None = None
         self._step_seconds = _STEP_SECONDS
         self.threads = threads_for(6 * spec.chains * self.target.examples * self.target.row_work)
+        self.runs = [self]  # a race and a fork have several
         self.minutes: float | None = None  # time limit of pilot and run, if a pilot chose the sampler
         self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()
@@ -210,18 +210,13 @@ class Run(Restorable):
                 given = self._start is not None or (self._points is not None and not self.sampler.needs_mode)
                 draw = self.target.initial if given else partial(random_points, self.target)
                 x0 = draw(self.spec.chains, self.rng)
-                self._search = StartSearch(self.target, self.sampler, x0, self._points, self._start is not None)
+                self._search = StartSearch(self.target, [self.sampler], x0, self._points, self._start is not None)
             self.gradients += self._search.advance(steps)
             if self._search.done:
                 # Discard intermediate attempts.
                 self.target.rejected = RejectedPoints()
                 self._set_out(self._start or self._search.start())
         _call(self.on_work)
-
-    @property
-    def starts_at_mode(self) -> bool:
-        """Whether chains start at modes, each at the end of a separate descent."""
-        return self.sampler.starts_at_mode(self.target)
 
     def _set_out(self, start: Start) -> None:
         self.sampler.check(self.target)

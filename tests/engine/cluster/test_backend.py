@@ -33,7 +33,8 @@ PLAIN = "test_backend:PlainRun"
 class PlainRun:
     """A run with steps of known length, that breaks on demand: `settings` holds what it does."""
 
-    can_record = has_history = is_fork = False
+    has_history = is_fork = False
+    runs = ()
     device = SimpleNamespace(type="cpu")
 
     def __init__(self, spec: Spec) -> None:

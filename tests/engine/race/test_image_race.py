@@ -35,8 +35,8 @@ def gallery() -> ImageRace:
 
 @pytest.mark.slow
 def test_every_part_is_there(gallery: ImageRace) -> None:
-    frame = gallery.frame(list(gallery._view.parts))
-    assert set(gallery._view.parts) <= set(frame)
+    frame = gallery.frame(list(gallery.view.parts))
+    assert set(gallery.view.parts) <= set(frame)
     assert [entry["name"] for entry in frame["course"]["entries"]] == gallery.spec.names()
     for entry in frame["attack"]["entries"]:
         assert entry["eps"] == list(EPS)
@@ -67,7 +67,7 @@ def test_figures_are_those_of_the_draws(gallery: ImageRace) -> None:
 def test_asking_changes_no_draw(gallery: ImageRace) -> None:
     again = ImageRace(spec())
     again.prepare()
-    while not again._all_over:
+    while not all(entry.over for entry in again.entries):
         again.advance(0.02)
         again.frame(["status", "wall", "digit", "entropy", "attack"])
     # How often a mode that is there is drawn again costs nothing, and is a matter of time.

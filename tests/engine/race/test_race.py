@@ -169,7 +169,7 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
             assert all(
                 np.array_equal(a.moments.mean, b.moments.mean) for a, b in zip(one.recorded, two.recorded, strict=True)
             )
-    assert [row["name"] for row in again.table()] == [row["name"] for row in played.table()]
+    assert [row["name"] for row in again.view.table()] == [row["name"] for row in played.view.table()]
 
 
 # --- divergence
@@ -178,7 +178,7 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
 @pytest.mark.slow
 def test_a_entry_that_diverges_is_named_and_last_and_the_others_finish():
     race = finished(Race(race_of(("sgld", WILD), "hmc", "bps", target="gaussian")))
-    rows = race.table()
+    rows = race.view.table()
     assert rows[-1]["name"] == "SGLD" and rows[-1]["diverged"] and rows[-1]["rank"] is None
     assert rows[-1]["state"] == "diverged"
     figures = ("error", "error_mean", "error_sd", "rhat", "ess", "ess_per_s", "ess_per_million")
@@ -188,7 +188,7 @@ def test_a_entry_that_diverges_is_named_and_last_and_the_others_finish():
     caption = race.frame(["caption"])["caption"]
     assert "SGLD diverged and is not ranked." in caption["warning"]
     assert "SGLD" not in caption["text"]
-    curve = next(curve for curve in race.curves() if curve["name"] == "SGLD")
+    curve = next(curve for curve in race.view.curves() if curve["name"] == "SGLD")
     assert curve["diverged"] == race.entries[0].gradients
 
 

@@ -31,8 +31,8 @@ def test_what_is_not_finite_never_ranks(errors):
     """However often an entry's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
     race = ended()
     known = iter(errors)
-    race._view._errors = lambda number: [estimates.EstimateError(*[next(known)] * 2)]
-    rows = race.table()
+    race.view._errors = lambda number: [estimates.EstimateError(*[next(known)] * 2)]
+    rows = race.view.table()
     ranked = [row["error"] for row in rows if row["rank"] is not None]
     assert ranked == sorted(error for error in errors if math.isfinite(error))
     assert [row["rank"] for row in rows] == [*range(1, len(ranked) + 1), *[None] * (3 - len(ranked))]
@@ -53,11 +53,11 @@ def test_standard_errors_of_errors_are_their_spread_over_repetitions(quantities:
 def standing(*errors: tuple[float, float]) -> tuple[list[str | None], str]:
     """Return the ranks, by the entry's number, and what is said, of errors with their standard errors."""
     race = ended()
-    race._view._errors = lambda number: [
+    race.view._errors = lambda number: [
         estimates.EstimateError(errors[number][0], errors[number][0], errors[number][1])
     ]
-    ranks = {row["entry"]: row["ranks"] for row in race.table()}
-    return [ranks[number] for number in range(3)], race._view._standing()
+    ranks = {row["entry"]: row["ranks"] for row in race.view.table()}
+    return [ranks[number] for number in range(3)], race.view._standing()
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_a_network_is_measured_against_a_reference_that_is_kept(monkeypatch):
     finished(race)
     reported = race.frame(["table"])["table"]["reference"]
     assert reported["finished"] and reported["draws"] == 480 and math.isfinite(reported["rhat"])
-    rows = race.table()
+    rows = race.view.table()
     assert [row["name"] for row in rows] == ["HMC", "SGLD"], "a step of next to nothing leads nowhere"
     assert math.isfinite(rows[0]["rmse"]) and math.isfinite(rows[0]["nll"])
     again = Race(race_of(*entries, budget=5_000, seed=9, **network))
