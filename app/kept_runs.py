@@ -110,7 +110,7 @@ class KeptRuns:
         self.forget(run)
         if run.handle is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(run.handle.stop(), 10)
+                await asyncio.wait_for(run.handle.command("stop"), 10)
         elif _ID.fullmatch(run.run_id):
             (self._folder / f"{run.run_id}.ckpt").unlink(missing_ok=True)
 

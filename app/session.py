@@ -426,7 +426,7 @@ class Session:
     async def _stop(self, handle: Any) -> None:
         # A worker that does not answer ends the run when nothing pulls from it.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(handle.stop(), 10)
+            await asyncio.wait_for(handle.command("stop"), 10)
 
     def _ask_devices(self, backend: Any) -> None:
         if not self._asked_devices:

@@ -49,18 +49,18 @@ def test_a_live_run_that_played_to_its_point_plays_on_after_a_change(tmp_path: P
     runs = LiveRuns(tmp_path / "live")
 
     async def end(run: LiveRun) -> None:
-        while (await run.status())["state"] != "ended":
+        while (await run.scene())["state"] != "ended":
             await (asyncio.sleep(0.01) if plays else run.command("proposal", {"times": 20}))
 
     async def main() -> None:
         run = LiveRun(spec, "a", factory="bnnviz.engine.viewed_run:ViewedRun", runs=runs, play=plays)
-        await run.ready()
+        await run.scene()
         await end(run)
-        before = (await run.status())["step"]
+        before = (await run.scene())["step"]
         reported = await run.command("change", {"settings": {"target.points": [[-0.3, -0.4], [0.3, 0.9]]}})
         assert reported["playing"] == plays
         await end(run)
-        assert (await run.status())["step"] > before
+        assert (await run.scene())["step"] > before
 
     asyncio.run(main())
     runs.close()

@@ -53,13 +53,19 @@ class LiveRun:
         checkpoints = self._runs.checkpoints
 
         def build(slot: Slot) -> Host:
+            from bnnviz.engine.recording import reader
+            from bnnviz.engine.recording.resume import resume
+            from bnnviz.engine.recording.warm_start import resolved
+
             module, name = factory.split(":")
             run_class = getattr(importlib.import_module(module), name)
             run = _restored(run_class, checkpoints.read(run_id), run_id) if restore else None
             if run is None and spec is None:
                 raise BnnvizError("The checkpoint of this run no longer exists. Start the run again.")
-            if run is None:
-                run = run_class(_with_start(spec)) if origin is None else _recorded(origin)
+            if run is None and origin is not None:
+                run = resume(reader.place(origin))
+            elif run is None:
+                run = run_class(spec if getattr(spec, "start", None) is None else resolved(spec.checked()))
             if restore:
                 slot.resumed = int(run.steps)
             # A page does not wait for a compiler.
@@ -69,26 +75,22 @@ class LiveRun:
                 run.watch(**watch)
             host = Host(run, playing=play and not run.finished, speed=speed, past=past, travels=True)
             if record is not None:
-                _go_on_recording(host, record)
+                try:
+                    host.keep_in(reader.place(record))
+                except BnnvizError as error:
+                    host.message = error.sentence  # the run continues without its recording
             return host
 
         self._slot = self._runs.add(run_id, build)
         # When the page's process has gone, the scheduler drops the actor.
         weakref.finalize(self, self._slot.end, _ABANDONED).atexit = False
 
-    async def ready(self) -> dict[str, Any]:
-        """Return the status, after waiting for a run that is being built."""
-        await self._built()
-        return self._slot.full_report()
-
-    async def status(self) -> dict[str, Any]:
-        """Return the state, the step and a message."""
-        return self._slot.report()
-
     async def scene(self) -> dict[str, Any]:
-        """Return the status with the scene, or None before the run is built."""
-        await self._built()
-        return self._slot.full_report() | {"scene": self._slot.scene}
+        """Return the status with the scene, after waiting for a run that is being built; None before it is."""
+        slot, end = self._slot, time.monotonic() + WAIT_S
+        while slot.host is None and slot.state in ALIVE and time.monotonic() < end:
+            await asyncio.sleep(_LOOK_S)
+        return slot.report(full=True) | {"scene": slot.scene}
 
     async def frame(self, want: list[str], seen: int = -1) -> bytes:
         """Return the pickled status and new frame or None; Dask would serialise each array separately, more slowly."""
@@ -107,15 +109,10 @@ class LiveRun:
 
     async def stop(self) -> None:
         """End the run at once and remove its checkpoint."""
-        self._slot.stop()
+        self._slot.end()
 
     async def _aside(self, function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._runs.pool, function, *args)
-
-    async def _built(self) -> None:
-        end = time.monotonic() + WAIT_S
-        while self._slot.host is None and self._slot.state in ALIVE and time.monotonic() < end:
-            await asyncio.sleep(_LOOK_S)
 
 
 def _restored(run_class: Any, data: bytes | None, run_id: str) -> Any:
@@ -131,29 +128,3 @@ def _restored(run_class: Any, data: bytes | None, run_id: str) -> Any:
     except Exception:
         log.exception("the checkpoint of live run %s cannot be used; it starts again", run_id)
         return None
-
-
-def _with_start(spec: Any) -> Any:
-    """Return a spec with its starting points if these are from a recording."""
-    from bnnviz.engine.recording.warm_start import resolved
-    from bnnviz.specs.run import Spec
-
-    return resolved(spec.checked()) if isinstance(spec, Spec) and spec.start is not None else spec
-
-
-def _recorded(name: str) -> Any:
-    """Return the run of a recording as it was last written."""
-    from bnnviz.engine.recording import reader
-    from bnnviz.engine.recording.resume import resume
-
-    return resume(reader.place(name))
-
-
-def _go_on_recording(host: Host, name: str) -> None:
-    """Continue the recording of a resumed run; if that fails, the run continues without it."""
-    from bnnviz.engine.recording import reader
-
-    try:
-        host.keep_in(reader.place(name))
-    except BnnvizError as error:
-        host.message = error.sentence

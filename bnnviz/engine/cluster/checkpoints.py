@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bnnviz import files
+from bnnviz.engine.throttle import Throttle
 
 STALE_S = 24 * 3600.0  # untouched checkpoints are removed after this time
 LEAST_S = 3.0  # between two checkpoints of a run without special events
+SHARE = 0.05  # of the time for the checkpoints of all runs, at most
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class Checkpoints:
 
     def save(self, slot: Any, runs: int) -> None:
         """Write a checkpoint of a changed run if it is due; ``runs`` runs share the time."""
-        slot.saving.cost = runs * (slot.packing_s + slot.writing_s)
+        slot.saving.share = SHARE / runs
         slot.saving.least = 0.0 if slot.hurry else LEAST_S
         if slot.saving.due and (slot.writing is None or slot.writing.done()):
             self.write_now(slot)
@@ -47,17 +49,15 @@ class Checkpoints:
         moment = slot.host.moment
         if moment == slot.saved or slot.host.waits:
             return
-        _learn(slot)
         begin = time.perf_counter()
         data = slot.host.run.checkpoint()
-        slot.packing_s = time.perf_counter() - begin
-        slot.saving.spent()
+        slot.saving.spent(time.perf_counter() - begin)
         slot.saved, slot.hurry = moment, False
-        slot.writing = self.write(slot.run_id, data)
+        slot.writing = self.write(slot.run_id, data, slot.saving)
 
-    def write(self, run_id: str, data: bytes) -> Future[float]:
-        """Write a checkpoint in the background; the result is the time it took in seconds."""
-        return self._writer.submit(self._write, run_id, data)
+    def write(self, run_id: str, data: bytes, pace: Throttle | None = None) -> Future[None]:
+        """Write a checkpoint in the background, and add the time it takes to the cost of ``pace``."""
+        return self._writer.submit(self._write, run_id, data, pace)
 
     def remove(self, run_id: str) -> None:
         """Remove the checkpoint of a run, after all its pending writes."""
@@ -71,11 +71,15 @@ class Checkpoints:
         """Finish the pending writes."""
         self._writer.shutdown(wait=True)
 
-    def _write(self, run_id: str, data: bytes) -> float:
+    def _write(self, run_id: str, data: bytes, pace: Throttle | None) -> None:
         begin = time.perf_counter()
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        files.write_whole(self.path(run_id), data)
-        return time.perf_counter() - begin
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            files.write_whole(self.path(run_id), data)
+        except OSError as error:
+            log.warning("the checkpoint of live run %s could not be written: %s", run_id, error)
+        if pace is not None:
+            pace.cost += time.perf_counter() - begin
 
     def _sweep(self) -> None:
         oldest = time.time() - STALE_S
@@ -84,13 +88,3 @@ class Checkpoints:
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
                     path.unlink()
-
-
-def _learn(slot: Any) -> None:
-    """Record the duration of the last write."""
-    if slot.writing is None:
-        return
-    try:
-        slot.writing_s = slot.writing.result()
-    except OSError as error:
-        log.warning("the checkpoint of live run %s could not be written: %s", slot.run_id, error)

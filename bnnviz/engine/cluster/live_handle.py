@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import pickle
 import time
 import uuid
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bnnviz.engine.cluster.actor import LiveRun
@@ -28,6 +29,16 @@ LOST = (OSError, RuntimeError, TimeoutError)  # errors of calls to a lost worker
 log = logging.getLogger(__name__)
 
 
+def on_client(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """Execute a coroutine of a handle on the client's loop."""
+
+    @functools.wraps(method)
+    async def called(handle: LiveHandle, *args: Any, **options: Any) -> Any:
+        return await asyncio.wrap_future(handle.backend.spawn(method(handle, *args, **options)))
+
+    return called
+
+
 class LiveHandle:
     """Start, query, control and restore one live run for a page; its coroutines can be awaited on any event loop."""
 
@@ -37,7 +48,7 @@ class LiveHandle:
         self.run_id = run_id or uuid.uuid4().hex
         self.state = "starting"
         self.spec = spec
-        self._backend = backend
+        self.backend = backend
         self._fixed = fixed
         self._resumes = run_id is not None
         self._carried: dict[str, Any] = {"play": play, "speed": None, "watch": None, "record": fixed["origin"]}
@@ -83,54 +94,84 @@ class LiveHandle:
             return text
         return self._message or None
 
+    @on_client
     async def scene(self) -> dict[str, Any]:
         """Return the scene, as soon as the run is built."""
-        return await self._on_client(self._scene())
+        while True:
+            if self._up.is_set():
+                with contextlib.suppress(*LOST):
+                    reply = await self._call("scene")
+                    self._take(reply)
+                    if reply["scene"] is not None:
+                        return reply["scene"]
+            if not self.alive:
+                raise BnnvizError(self.notice or "This run has ended.", self._field)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._up.wait(), CALL_S)
 
+    @on_client
     async def frame(self, want: list[str]) -> dict[str, Any] | None:
         """Return a new frame with these parts; None if nothing has changed or the run is not ready."""
-        return await self._on_client(self._frame(list(want)))
+        if self._pulling is None:
+            if not self._up.is_set():
+                return None
+            self._pulling = asyncio.ensure_future(self._pull(list(want)))
+        # Otherwise the worker still owes an answer: another request would make it owe two, and late answers are
+        # delivered anyway, since the worker counts them as seen.
+        pulling = self._pulling
+        done, _ = await asyncio.wait({pulling}, timeout=CALL_S)
+        if not done:
+            silent = time.monotonic() - self._answered
+            self._silence = f"The worker running this has not answered for {silent:.0f} s."
+            self._say(self._silence, 2 * CALL_S)
+            return None
+        if self._pulling is pulling:
+            self._pulling = None
+        return None if pulling.cancelled() else pulling.result()
 
     def look_again(self) -> None:
         """Request a complete frame next."""
         self._seen.clear()
 
+    @on_client
     async def command(self, name: str, **args: Any) -> dict[str, Any]:
-        """Execute a command and return the status after it."""
+        """Execute a command and return the status after it; `stop` ends the run at once."""
         if name == "stop":
-            await self.stop()
+            self._bringing.cancel()
+            if self._actor is not None:
+                with contextlib.suppress(*LOST):
+                    await self._call("stop")
+            self.state, self._message = "ended", "This run was stopped."
+            self._say("")
+            self._release()
             return {"state": self.state}
-        return await self._on_client(self._command(name, args))
-
-    async def stop(self) -> None:
-        """End the run at once."""
-        await self._on_client(self._stop())
-
-    def sync(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call one of the coroutines above from a script, and wait for its result."""
-        return asyncio.run(getattr(self, method)(*args, **kwargs))
-
-    # on the client's loop
-
-    async def _on_client(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return await asyncio.wrap_future(self._backend.spawn(coroutine))
+        if not self._up.is_set() and not self.alive:
+            raise BnnvizError(f"{self._message} Start it again to continue.")
+        try:
+            await asyncio.wait_for(self._up.wait(), CALL_S)
+            reply = await self._call("command", name, args, seconds=COMMAND_S)
+        except LOST:
+            raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
+        self._take(reply)
+        if name == "watch":
+            self._carried["watch"] = (self._carried["watch"] or {}) | args
+        return reply
 
     def let_go(self) -> None:
         """Make the worker end the run and keep its checkpoint."""
         self.state, self.held = "ended", False
         self._bringing.cancel()
-        self._backend.spawn(self._let_go())
+        self.backend.client.loop.add_callback(self._release)
 
-    async def _let_go(self) -> None:
-        self._release()
+    # on the client's loop
 
     def begin(self) -> None:
         """Start the run."""
-        self._bringing = self._backend.spawn(self._bring_up(None))
+        self._bringing = self.backend.spawn(self._bring_up(None))
 
     async def _bring_up(self, lost: str | None) -> None:
         """Start the run, or restart it after the loss of its worker, on as many workers as needed."""
-        self._backend.handles.add(self)  # here and not in `start`: the watcher may be counting them
+        self.backend.handles.add(self)  # here and not in `start`: the watcher may be counting them
         try:
             while not await self._launch(lost):
                 lost, self._replacing = self.address, True
@@ -144,9 +185,9 @@ class LiveHandle:
 
     async def _launch(self, lost: str | None) -> bool:
         """Start the actor and wait until its run is built; False if the worker was lost meanwhile."""
-        await self._backend.place(self, lost)
+        await self.backend.place(self, lost)
         self._attempts += 1
-        self._future = self._backend.client.submit(
+        self._future = self.backend.client.submit(
             LiveRun,
             self.spec,
             self.run_id,
@@ -160,11 +201,11 @@ class LiveHandle:
             allow_other_workers=False,
         )
         try:
-            with self._backend.client.as_current():  # else the actor takes the process's newest client
+            with self.backend.client.as_current():  # else the actor takes the process's newest client
                 self._actor = await asyncio.wait_for(self._future, START_S)
             reply = await self._ready()
         except LOST:
-            if self.address in await self._backend.workers():
+            if self.address in await self.backend.workers():
                 raise
             return False
         self._seen.clear()
@@ -176,9 +217,9 @@ class LiveHandle:
         """Return the status when the run is built or has failed."""
         while True:
             try:
-                reply = await self._call("ready")
+                reply = await self._call("scene")
             except TimeoutError:  # building a run can keep the interpreter busy, but not a lost worker
-                if self.address not in await self._backend.workers():
+                if self.address not in await self.backend.workers():
                     raise
                 continue
             if reply["state"] != "starting":
@@ -213,7 +254,7 @@ class LiveHandle:
         self.state, self._replacing = "recovering", True
         self._say("The worker running this was lost; a new one takes it up.", WORKER_S)
         if not self._doomed():
-            self._bringing = self._backend.spawn(self._bring_up(address))
+            self._bringing = self.backend.spawn(self._bring_up(address))
 
     def _release(self) -> None:
         self._up.clear()
@@ -234,7 +275,15 @@ class LiveHandle:
         self.state = reply["state"]
         if self._replacing:
             self._replacing = False
-            self._say(_taken_up(reply) if self.state != "failed" else "")
+            if self.state == "failed":
+                self._say("")
+            elif reply["resumed"]:
+                self._say(f"The worker of this run was lost; a new one continues from step {reply['resumed']}.")
+            else:
+                self._say(
+                    "The worker running this was lost before it had saved anything that a new one can read; "
+                    "the run starts again and makes the same draws."
+                )
         if self._resumes and reply["resumed"] is not None:
             self._resumes = False
             self._say(f"This run continues from its checkpoint at step {reply['resumed']:,}.")
@@ -250,40 +299,6 @@ class LiveHandle:
 
     def _say(self, text: str, seconds: float = NOTICE_S) -> None:
         self._notice = (text, time.monotonic() + seconds)
-
-    async def _scene(self) -> dict[str, Any]:
-        while True:
-            if self._up.is_set():
-                with contextlib.suppress(*LOST):
-                    reply = await self._call("scene")
-                    self._take(reply)
-                    if reply["scene"] is not None:
-                        return reply["scene"]
-            if not self.alive:
-                raise BnnvizError(self.notice or "This run has ended.", self._field)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._up.wait(), CALL_S)
-
-    async def _frame(self, want: list[str]) -> dict[str, Any] | None:
-        if self._pulling is None:
-            if not self._up.is_set():
-                return None
-            self._pulling = asyncio.ensure_future(self._pull(want))
-        # Otherwise the worker still owes an answer: another request would make it owe two, and late answers are
-        # delivered anyway, since the worker counts them as seen.
-        return await self._wait_for_pull()
-
-    async def _wait_for_pull(self) -> dict[str, Any] | None:
-        pulling = self._pulling
-        done, _ = await asyncio.wait({pulling}, timeout=CALL_S)
-        if not done:
-            silent = time.monotonic() - self._answered
-            self._silence = f"The worker running this has not answered for {silent:.0f} s."
-            self._say(self._silence, 2 * CALL_S)
-            return None
-        if self._pulling is pulling:
-            self._pulling = None
-        return None if pulling.cancelled() else pulling.result()
 
     async def _pull(self, want: list[str]) -> dict[str, Any] | None:
         seen = min((self._seen.get(part, -1) for part in want), default=-1)
@@ -301,34 +316,3 @@ class LiveHandle:
         self._seen.update(dict.fromkeys(want, reply["version"]))
         self._seq += 1
         return frame | {"seq": self._seq}
-
-    async def _command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        if not self._up.is_set() and not self.alive:
-            raise BnnvizError(f"{self._message} Start it again to continue.")
-        try:
-            await asyncio.wait_for(self._up.wait(), CALL_S)
-            reply = await self._call("command", name, args, seconds=COMMAND_S)
-        except LOST:
-            raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
-        self._take(reply)
-        if name == "watch":
-            self._carried["watch"] = (self._carried["watch"] or {}) | args
-        return reply
-
-    async def _stop(self) -> None:
-        self._bringing.cancel()
-        if self._actor is not None:
-            with contextlib.suppress(*LOST):
-                await self._call("stop")
-        self.state, self._message = "ended", "This run was stopped."
-        self._say("")
-        self._release()
-
-
-def _taken_up(reply: dict[str, Any]) -> str:
-    if reply["resumed"]:
-        return f"The worker of this run was lost; a new one continues from step {reply['resumed']}."
-    return (
-        "The worker running this was lost before it had saved anything that a new one can read; "
-        "the run starts again and makes the same draws."
-    )

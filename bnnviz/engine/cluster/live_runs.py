@@ -27,7 +27,6 @@ SLICE_S = 0.02  # of work, after which commands and frames have their turn
 IDLE_S = 0.2  # between two looks at checkpoints and recordings when there is nothing to advance
 ANSWER_S = 0.005  # the longest wait until a frame is on its way
 SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: frames are made for so long after a change
-CHECKPOINT_SHARE = 0.05  # of the time, at most
 MOST_RUNS = 64  # live runs that a worker holds: memory is bounded
 ALIVE = ("starting", "running")
 
@@ -49,38 +48,21 @@ class Slot:
         self.answered = threading.Event()
         self.answered.set()
         self._spec: Any = None  # at the last frame or command
-        self._version = self._drawn = self._spec_version = 0  # of all, of more than the status, of the spec
+        self.version = self._drawn = self._spec_version = 0  # of all, of more than the status, of the spec
         self._changed_at = 0.0
         self.saved: tuple[Any, ...] | None = None  # the moment of the last checkpoint
         self.hurry = False  # a checkpoint is due sooner than after the usual time
-        self.saving = Throttle(CHECKPOINT_SHARE)
-        self.packing_s = self.writing_s = 0.0  # of the last checkpoint
-        self.writing: Future[float] | None = None
+        self.saving = Throttle()
+        self.writing: Future[None] | None = None  # the last checkpoint
         self._farewell: str | None = None  # why the thread is to end; "" also removes the checkpoint
         self._lock, self._woken = FairLock(), threading.Event()
-        self._thread = threading.Thread(target=self._main, name=f"bnnviz-live-{run_id[:8]}", daemon=True)
+        self.thread = threading.Thread(target=self._main, name=f"bnnviz-live-{run_id[:8]}", daemon=True)
 
-    def begin(self) -> None:
-        """Build the run, and advance it from then on."""
-        self._thread.start()
-
-    def wake(self) -> None:
-        """Have the thread look for work now."""
-        self._woken.set()
-
-    def stop(self) -> None:
-        """End the run, and remove its checkpoint."""
-        self.end("")
-
-    def end(self, message: str) -> None:
-        """End the run, which may be taken up again from its checkpoint."""
+    def end(self, message: str = "") -> None:
+        """End the run, which may be taken up again from its checkpoint; without a message remove the checkpoint."""
         if self._farewell is None:
             self._farewell = message
-        self.wake()
-
-    def join(self) -> None:
-        """Wait until the thread has ended."""
-        self._thread.join()
+        self._woken.set()
 
     @property
     def alive(self) -> bool:
@@ -114,7 +96,8 @@ class Slot:
                     self.answered.set()
                 worked = self.state == "running" and self._work()
             if not worked and self._farewell is None:
-                self._woken.wait(self._rest())
+                rest = self.host.rest if self.state == "running" else None
+                self._woken.wait(IDLE_S if rest is None else min(rest, IDLE_S))
         with self._lock:
             self._leave()
         self._runs.remove(self)
@@ -131,7 +114,10 @@ class Slot:
         """Advance the run for a slice of time; return whether there was anything to do."""
         host = self.host
         while self.later and not host.waits:
-            self._obey_late()
+            try:
+                self._execute(*self.later.popleft())
+            except BnnvizError as error:
+                host.message = error.sentence
         before = host.moment, host.message
         worked = host.work(SLICE_S)
         # On the way to its start a run does not step, but reports now and then how far it is.
@@ -143,10 +129,6 @@ class Slot:
         if self.state == "running":
             self._runs.checkpoints.save(self, self._runs.count())
         return worked
-
-    def _rest(self) -> float:
-        rest = None if self.state != "running" else self.host.rest
-        return IDLE_S if rest is None else min(rest, IDLE_S)
 
     def _look_for_end(self) -> None:
         """Note whether the run has ended by itself."""
@@ -186,7 +168,11 @@ class Slot:
             self.about = error.field if isinstance(error, BnnvizError) else None
             # A setting that cannot be is the user's to read, and nothing to trace.
             log.error("live run %s failed at step %d", self.run_id, self.step, exc_info=self.about is None)
-            self._fail(_sentence(error))
+            if isinstance(error, BnnvizError):
+                self._fail(error.sentence)
+                return
+            cause = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+            self._fail(f"This run was stopped by an error ({cause}); the worker's log has the details.")
 
     def _fail(self, message: str) -> None:
         self.state, self.message = "failed", message
@@ -213,14 +199,7 @@ class Slot:
                     refused = error
             if refused is not None or self.state == "failed":
                 raise refused or BnnvizError(self.message)
-            return self.full_report()
-
-    def _obey_late(self) -> None:
-        name, args = self.later.popleft()
-        try:
-            self._execute(name, args)
-        except BnnvizError as error:
-            self.host.message = error.sentence
+            return self.report(full=True)
 
     def _execute(self, name: str, args: dict[str, Any]) -> None:
         self.host.command(name, **args)
@@ -230,7 +209,7 @@ class Slot:
         self._look_for_end()
         self.touch()
         self._runs.touch()
-        self.wake()
+        self._woken.set()
 
     def frame(self, want: list[str], seen: int) -> bytes:
         """Return the report and a frame, pickled."""
@@ -242,35 +221,31 @@ class Slot:
             if frame is None:
                 return self.nothing_new()
             if self.host.run.spec is not self._spec:
-                self._spec, self._spec_version = self.host.run.spec, self._version
+                self._spec, self._spec_version = self.host.run.spec, self.version
             if STATUS in frame:
                 frame[STATUS]["shared"] = self._runs.playing
-            report = self.report() if seen >= self._spec_version else self.full_report()
             self.answered.clear()
+            report = self.report(full=seen < self._spec_version)
             return wire.dumps(report | {"frame": frame if frame.keys() > {"seq"} else None})
 
     # what has changed
 
     def touch(self) -> None:
         """Note that something has changed that a frame could show."""
-        self._version += 1
-        self._drawn, self._changed_at = self._version, time.monotonic()
-
-    def touch_status(self) -> None:
-        """Note that only the status has changed."""
-        self._version += 1
+        self.version += 1
+        self._drawn, self._changed_at = self.version, time.monotonic()
 
     def changed(self, want: list[str], seen: int) -> list[str]:
         """Return the parts of a frame that may have changed for a caller who has seen a version."""
         settled = time.monotonic() - self._changed_at > SETTLE_S
-        if self.host is None or (seen == self._version and settled):
+        if self.host is None or (seen == self.version and settled):
             return []
         if seen >= self._drawn and settled:
             return [part for part in want if part == STATUS]
         return want
 
-    def report(self) -> dict[str, Any]:
-        """Return what a caller must know besides the frame."""
+    def report(self, full: bool = False) -> dict[str, Any]:
+        """Return what a caller must know besides the frame; in full with the spec and the change log of the run."""
         host = self.host
         report = {
             "state": self.state,
@@ -278,7 +253,7 @@ class Slot:
             "field": self.about,
             "step": self.step,
             "resumed": self.resumed,
-            "version": self._version,
+            "version": self.version,
             "held": host is not None,
             "playing": self.playing,
         }
@@ -290,12 +265,8 @@ class Slot:
             "speed": host.pace.speed,
             "record": host.record,
             "changes": len(host.log),
+            **({"spec": host.run.spec, "log": host.log} if full else {}),
         }
-
-    def full_report(self) -> dict[str, Any]:
-        """Return the report with the spec and the change log of the run, which own them."""
-        host = self.host
-        return self.report() | ({} if host is None else {"spec": host.run.spec, "log": host.log})
 
     def nothing_new(self) -> bytes:
         """Return what a caller gets who gets no frame."""
@@ -317,7 +288,7 @@ class LiveRuns:
         with self._lock:
             self._slots[run_id] = slot
         self.checkpoints.sweep()
-        slot.begin()
+        slot.thread.start()
         return slot
 
     def remove(self, slot: Slot) -> None:
@@ -335,7 +306,7 @@ class LiveRuns:
     def touch(self) -> None:
         """Note that the status of all runs has changed: it has the number of those that play."""
         for slot in self._all():
-            slot.touch_status()
+            slot.version += 1
 
     @property
     def playing(self) -> int:
@@ -360,21 +331,13 @@ class LiveRuns:
         for slot in slots:
             slot.end("The worker was shut down; the checkpoint of this run is kept.")
         for slot in slots:
-            slot.join()
+            slot.thread.join()
         self.pool.shutdown(wait=False)
         self.checkpoints.close()
 
     def _all(self) -> list[Slot]:
         with self._lock:
             return list(self._slots.values())
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, BnnvizError):
-        return error.sentence
-    what = str(error).strip().splitlines()
-    cause = f"{type(error).__name__}: {what[0]}" if what else type(error).__name__
-    return f"This run was stopped by an error ({cause}); the worker's log has the details."
 
 
 # The runs of this process

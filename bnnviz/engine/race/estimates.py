@@ -110,9 +110,8 @@ def moments_of(values: np.ndarray) -> MomentEstimates:
 
 def worst_mixing(values: np.ndarray) -> tuple[float, float]:
     """Return the largest R-hat and the smallest ESS of the columns of (chains, draws, columns); nan if unknown."""
-    rhat, ess = (
-        np.array([of(column) for column in np.moveaxis(values, 2, 0)]) for of in (diagnostics.rhat, diagnostics.ess)
-    )
+    ess = diagnostics.ess_each(values)
+    rhat = np.array([diagnostics.rhat(values[..., i]) for i in range(values.shape[2])])
     if not (np.isfinite(rhat).any() and np.isfinite(ess).any()):
         return np.nan, np.nan
     return float(np.nanmax(rhat)), float(np.nanmin(ess))

@@ -150,7 +150,7 @@ async def look(run: LiveRun, *want: str, seen: int = -1) -> dict:
 
 
 async def step_of(run: LiveRun) -> int:
-    return (await run.status())["step"]
+    return (await run.scene())["step"]
 
 
 async def until(condition, seconds: float = 10.0) -> None:
@@ -230,11 +230,11 @@ def test_commands_do_what_they_say(runs: LiveRuns) -> None:
 def test_a_refused_command_says_why_and_changes_nothing(runs: LiveRuns, name: str, args: dict, field: str) -> None:
     async def main() -> None:
         run = start(runs)
-        await run.ready()
+        await run.scene()
         with pytest.raises(BnnvizError) as refused:
             await run.command(name, args)
         assert refused.value.field == field
-        assert (await run.status())["state"] == "running"
+        assert (await run.scene())["state"] == "running"
 
     asyncio.run(main())
 
@@ -247,7 +247,7 @@ def test_frames_are_fresh_and_only_made_when_asked_for(runs: LiveRuns, monkeypat
 
     async def main() -> None:
         run = start(runs, play=True)
-        await run.ready()
+        await run.scene()
         await asyncio.sleep(0.2)
         assert made == []
         waits, steps = [], []
@@ -292,7 +292,7 @@ def test_a_failing_run_leaves_the_others_alone(runs: LiveRuns, breaks: str, capl
     async def main() -> None:
         good = start(runs, run_id="good", play=True)
         bad = start(runs, plain(breaks=breaks, breaks_at=50 if breaks == "step" else -1), "bad", play=True)
-        await bad.ready()
+        await bad.scene()
         await look(bad, "status")
         await until(lambda: runs._slots["bad"].state == "failed")
         reply = await look(bad, "trace")
@@ -319,7 +319,7 @@ def test_a_worker_holds_a_bounded_number_of_runs(runs: LiveRuns, monkeypatch: py
         await first.stop()
         await until(lambda: first._slot.host is None)
         fourth = start(runs, run_id="d")
-        assert (await fourth.ready())["state"] == "running"
+        assert (await fourth.scene())["state"] == "running"
 
     asyncio.run(main())
 
@@ -375,7 +375,7 @@ def test_a_lost_run_makes_the_same_draws(runs: LiveRuns, kept: str) -> None:
 
     async def main() -> tuple[list[float], list[float]]:
         run = start(runs)
-        await run.ready()
+        await run.scene()
         log: list = []
         for enough, gain in ((100, 2.0), (200, 0.5)):
             await run.command("play", {})
@@ -394,8 +394,8 @@ def test_a_lost_run_makes_the_same_draws(runs: LiveRuns, kept: str) -> None:
             runs.checkpoints.write("b", early).result()
         last = lost.steps
         new = start(runs, run_id="b", restore=True, past=log, play=True)
-        await new.ready()
-        resumed = (await new.status())["resumed"]
+        await new.scene()
+        resumed = (await new.scene())["resumed"]
         assert {"nothing": resumed == 0, "early": 0 < resumed < 200, "all": resumed > 400}[kept]
         await until(lambda: runs._slots["b"].step >= last)
         return lost.values[:last], runs._slots["b"].host.run.values[:last]
@@ -524,7 +524,7 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
 
         await until(lambda: Run.restore(last()).finished)
         data = last()
-        await handle.stop()
+        await handle.command("stop")
         return data
 
     data = asyncio.run(main())
@@ -554,7 +554,7 @@ def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) -> None:
         assert (status["chain"], status["speed"], status["playing"]) == (2, 100, True)
         assert status["step"] >= step - 100 * checkpoints.LEAST_S
         assert (await handle.command("change", settings={"gain": 1.0}))["changes"] == 2
-        await handle.stop()
+        await handle.command("stop")
 
     asyncio.run(main())
 
@@ -585,36 +585,38 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         return pickle.dumps(LIVE_REPORT | {"frame": {name: len(asked) for name in want}, "version": 1})
 
     async def main() -> None:
-        handle = live_handle.LiveHandle(SimpleNamespace(), plain(), play=True, fixed={"factory": PLAIN, "origin": None})
+        loop = asyncio.get_running_loop()
+        backend = SimpleNamespace(spawn=lambda coroutine: asyncio.run_coroutine_threadsafe(coroutine, loop))
+        handle = live_handle.LiveHandle(backend, plain(), play=True, fixed={"factory": PLAIN, "origin": None})
         handle._actor = SimpleNamespace(frame=slowly)
         handle._up.set()
-        assert await handle._frame(["table"]) is None  # it is still on its way
+        assert await handle.frame(["table"]) is None  # it is still on its way
         assert "has not answered" in handle.notice
         late = None
         while late is None:
-            late = await handle._frame(["path"])
+            late = await handle.frame(["path"])
         assert late["table"] == 1 and asked == [["table"]]
         assert not handle.notice, "an answer came: it is not true any more"
-        assert await handle._frame(["path"]) is None and asked == [["table"], ["path"]]
+        assert await handle.frame(["path"]) is None and asked == [["table"], ["path"]]
 
     asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_a_script_needs_neither_torch_nor_an_event_loop(home: Path, tmp_path: Path) -> None:
+def test_a_script_needs_no_torch(home: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("""
-import sys, time
+import asyncio, sys, time
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz.specs.run import Spec
 if __name__ == "__main__":
     with Backend.connect(workers=1) as backend:
         handle = backend.start(Spec(draws=None), play=True)
-        scene = handle.sync("scene")
+        scene = asyncio.run(handle.scene())
         frame = None
         while frame is None or "path" not in frame:
-            frame = handle.sync("frame", ["status", "path"])
-        handle.sync("stop")
+            frame = asyncio.run(handle.frame(["status", "path"]))
+        asyncio.run(handle.command("stop"))
         print(sorted(frame), backend.census(), "torch" in sys.modules)
 """)
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=90)

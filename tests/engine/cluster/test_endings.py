@@ -33,15 +33,15 @@ pytest.importorskip("distributed")
 REPEATS = int(os.environ.get("BNNVIZ_REPEATS", "1"))
 GONE_S = 30.0  # until the last process of a server has ended
 SERVER = """
-import sys, time
+import asyncio, sys, time
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz.specs.run import Spec
 
 if __name__ == "__main__":
     backend = Backend.connect(workers=1)
     handle = backend.start(Spec.from_json(sys.argv[1]), play=True)
-    handle.sync("scene")
-    handle.sync("command", "record", recording="mine")
+    asyncio.run(handle.scene())
+    asyncio.run(handle.command("record", recording="mine"))
     try:
         while True:
             time.sleep(0.1)

@@ -70,12 +70,12 @@ class Lab:
         return self.actor._slot.host.run
 
     async def do(self, name: str, **args: Any) -> dict[str, Any]:
-        while (await self.actor.ready())["state"] != "running":
+        while (await self.actor.scene())["state"] != "running":
             await asyncio.sleep(0.01)
         reply = await self.actor.command(name, args)
         while self.run.phase == "start" or self.actor._slot.host.goal is not None or self.actor._slot.later:
             await asyncio.sleep(0.01)
-            assert (await self.actor.status())["state"] == "running"
+            assert (await self.actor.scene())["state"] == "running"
         return reply
 
     async def play_to(self, step: int) -> None:
@@ -218,9 +218,9 @@ def test_a_recording_ends_where_its_run_is_left(travel: Any) -> None:
         await lab.do("record", recording="mine")
         await lab.play_to(200)
         await lab.do("fork")
-        assert (await lab.actor.status())["record"] == "mine"  # of what goes on as it was
+        assert (await lab.actor.scene())["record"] == "mine"  # of what goes on as it was
         await lab.do("keep", branch="B")
-        status = await lab.actor.status()
+        status = await lab.actor.scene()
         assert status["record"] is None
         assert "mine" in status["message"]
 
@@ -250,7 +250,7 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
             there = at(spec, goal)
             assert same(lab.run, there)
             assert np.array_equal(lab.run.draws, there.draws)
-        assert (await lab.actor.status())["record"] is None
+        assert (await lab.actor.scene())["record"] is None
 
     travel(story, spec, record="mine", origin="mine")
 

@@ -281,7 +281,7 @@ def again(recording: Recording) -> ViewedRun:
 
 
 async def reached(run: LiveRun, step: int) -> None:
-    while (await run.status())["step"] < step:
+    while (await run.scene())["step"] < step:
         await run.frame(["status"])
         await asyncio.sleep(0.02)
 
@@ -293,16 +293,16 @@ def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_pat
 
     async def drive() -> None:
         run = LiveRun(spec, "a", factory=spec.factory, runs=runs, play=True)
-        await run.ready()
+        await run.scene()
         assert (await run.command("record", {"recording": "mine"}))["record"] == "mine"
         with pytest.raises(BnnvizError, match="cannot name"):
             await run.command("record", {"recording": "../mine"})
         await run.command("record", {"recording": "ours"})
         await reached(run, 400)
         await run.command("change", {"settings": {"refresh_rate": 2.0}})
-        await reached(run, (await run.status())["step"] + 600)
+        await reached(run, (await run.scene())["step"] + 600)
         await run.stop()
-        while (await run.status())["state"] != "ended":
+        while (await run.scene())["state"] != "ended":
             await asyncio.sleep(0.02)
 
     asyncio.run(drive())
@@ -314,11 +314,11 @@ def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_pat
 
     async def go_on() -> None:
         run = LiveRun(spec, "b", factory=spec.factory, runs=runs, record="ours", origin="ours")
-        assert (await run.ready())["step"] == before
+        assert (await run.scene())["step"] == before
         await run.command("play", {})
         await reached(run, before + 200)
         await run.stop()
-        while (await run.status())["state"] != "ended":
+        while (await run.scene())["state"] != "ended":
             await asyncio.sleep(0.02)
 
     before = recording.progress["steps"]
