@@ -112,7 +112,9 @@ class Background:
                     watched = time.monotonic() - self._seen < _WATCHED_FOR_S
                     worked = self._host.work(_WATCHED_SLICE_S if watched else _SLICE_S)
                 if worked:
-                    self._call_back()
+                    if self._callback is not None and (self._calls.due or self._run.finished):
+                        self._calls.spent()
+                        self._callback(self)
                     self._tell()
                 else:
                     self._wake.wait(self._host.rest)
@@ -138,11 +140,6 @@ class Background:
             if time.monotonic() >= end:
                 return False
         return True
-
-    def _call_back(self) -> None:
-        if self._callback is not None and (self._calls.due or self._run.finished):
-            self._calls.spent()
-            self._callback(self)
 
     def _tell(self) -> None:
         for listener in tuple(self._listeners):

@@ -174,20 +174,16 @@ class Host:
 
     def _change(self, settings: dict[str, Any]) -> None:
         if self.travel is not None:
-            if self._has(settings):
-                return
+            spec = self.run.spec
+            known = spec.settings | {f"target.{name}": value for name, value in spec.target_settings.items()}
+            if all(name in known and known[name] == value for name, value in settings.items()):
+                return  # the run has these settings already
             self.travel.part_for(settings)
         plays_on = self.run.finished and self._ended_playing
         self.run.change(settings)
         self.script.clear()
         if plays_on and not self.run.finished:
             self._play()
-
-    def _has(self, settings: dict[str, Any]) -> bool:
-        """Whether the run has these settings already."""
-        spec = self.run.spec
-        known = spec.settings | {f"target.{name}": value for name, value in spec.target_settings.items()}
-        return all(name in known and known[name] == value for name, value in settings.items())
 
     # advancing
 

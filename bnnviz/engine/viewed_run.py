@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from bnnviz.engine.frames.builder import FrameBuilder
@@ -14,7 +13,6 @@ from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.recording import arviz
 from bnnviz.engine.run.run import Run
 from bnnviz.messages import Message
-from bnnviz.samplers.observers import Projection
 
 if TYPE_CHECKING:
     import xarray
@@ -30,8 +28,8 @@ class ViewedRun(Run):
         self.watched, self.chain_trace = 0, self.sampler.chain_trace()  # the chain whose path is shown
         self.listeners.append(lambda step_batch: self.chain_trace.record(step_batch, self.watched))
         self.on_move.append(self.trace_again)
-        self._frames = FrameBuilder(self)
-        self.on_renewal.append(self._frames.forget)
+        self.frames = FrameBuilder(self)
+        self.on_renewal.append(self.frames.forget)
 
     def release(self) -> None:
         """Stop pending compilation."""
@@ -51,26 +49,19 @@ class ViewedRun(Run):
 
     def scene(self) -> dict[str, Any]:
         """Return the static data of the views (see ARCHITECTURE, frame)."""
-        return self._frames.scene()
+        return self.frames.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the requested parts of the current view data (see ARCHITECTURE, frame)."""
-        return self._frames.frame(want)
+        return self.frames.frame(want)
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Choose draws or an event that all views mark, without changing draws."""
-        self._frames.select(choice)
+        self.frames.select(choice)
 
-    def watch(
-        self,
-        chain: int | None = None,
-        plane: dict[str, Any] | None = None,
-        component: dict[str, Any] | None = None,
-        block: int | None = None,
-        row: list[float] | None = None,
-    ) -> None:
-        """Choose what frames show, without changing draws; None keeps a choice."""
-        self._frames.watch(chain, plane, component, block, row)
+    def watch(self, **what: Any) -> None:
+        """Choose what frames show (`FrameBuilder.watch`), without changing draws; None keeps a choice."""
+        self.frames.watch(**what)
 
     @property
     def lead(self) -> ViewedRun:
@@ -79,7 +70,7 @@ class ViewedRun(Run):
 
     def look_like(self, other: Any) -> None:
         """Show the chain, the plane and the followed quantity of another run of the same target, or of a fork."""
-        self._frames.look_like(other.lead._frames)
+        self.frames.look_like(other.lead.frames)
 
     def watch_chain(self, number: int) -> None:
         """Show the path of another chain."""
@@ -98,19 +89,6 @@ class ViewedRun(Run):
         self.trace_again()
         if self.state is not None:
             self.chain_trace.begin(self.state, self.watched)
-
-    def plane(self) -> Projection:
-        """Return the plane that paths are drawn in."""
-        return self._frames.plane()
-
-    @property
-    def following(self) -> tuple[str, int]:
-        """The followed quantity of trace and density, as its label and the number of its projection axes."""
-        return self._frames.following
-
-    def projected(self, draws: torch.Tensor) -> np.ndarray:
-        """Return the followed quantity of trace and density (chains, draws) for any draws."""
-        return self._frames.projected(draws)
 
     # text
 

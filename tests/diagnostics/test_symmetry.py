@@ -137,7 +137,7 @@ def test_components_and_correlations_are_of_the_representatives(run):
     rows = folded(run, run.draws)
     frame = run.frame(["trace", "weights", "path"])
     assert frame["trace"]["label"] == frame["path"]["x_label"] == "PC 1 (canonical)"
-    plane = run._frames.plane()
+    plane = run.frames.plane()
     assert np.allclose(frame["trace"]["values"], ((rows - plane.centre) @ plane.axes)[:, -400:, 0])
     block = frame["weights"]
     size = len(block["correlation"])
@@ -155,4 +155,4 @@ def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same
     assert np.array_equal(ViewedRun.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
     monkeypatch.setattr("bnnviz.engine.monitor.components._WIDEST", 3)
     assert "in the order and with the signs of their first incoming weights" in run.scene()["canonical"]
-    assert np.array_equal(run._frames._components.canonicalise(run.draws), canonical(run.draws, run.target.units))
+    assert np.array_equal(run.frames.components.canonicalise(run.draws), canonical(run.draws, run.target.units))

@@ -23,20 +23,16 @@ def suggest(data: DataSet) -> str:
         return "auto"
     order = np.random.default_rng(0).permutation(len(x))[:_MOST_ROWS]
     fit, scale, test = np.split(order, [int(part * len(order)) for part in _PARTS])
-    found = {name: density(x, y, fit, scale, test) for name, density in _able(y).items()}
-    best = max(found, key=lambda name: found[name].mean())
-    gain = found[best] - found[GAUSSIAN]
-    sure = gain.mean() > _GAIN + _ERRORS * gain.std() / np.sqrt(len(gain))
-    return best if sure else "auto"
-
-
-def _able(y: np.ndarray) -> dict:
     able = {GAUSSIAN: _gaussian, HEAVY: _heavy}
     if (y > 0).all():
         able[SKEWED] = _skewed
     if (y >= 0).all() and (y == np.round(y)).all() and np.median(y) <= _MOST_COUNT:
         able[COUNTS] = _counts
-    return able
+    found = {name: density(x, y, fit, scale, test) for name, density in able.items()}
+    best = max(found, key=lambda name: found[name].mean())
+    gain = found[best] - found[GAUSSIAN]
+    sure = gain.mean() > _GAIN + _ERRORS * gain.std() / np.sqrt(len(gain))
+    return best if sure else "auto"
 
 
 def _predicted(x: np.ndarray, y: np.ndarray, fit: np.ndarray, loss: str = "squared_error") -> np.ndarray:

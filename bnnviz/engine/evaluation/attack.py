@@ -127,7 +127,10 @@ def attack(
     True
     """
     given = given_draws(target_or_run, draws, log_weights)
-    steps, roles = _sizes(eps), _roles(given, attacker, judge)
+    steps = [float(size) for size in eps]
+    if not steps or not all(0 <= size < math.inf for size in steps):
+        raise BnnvizError("eps is a sequence of sizes of a step, finite numbers from 0, at least one.", "eps")
+    roles = _roles(given, attacker, judge)
     numbers, x, y = _rows(given.target, rows)
     space = _space(given.target, x)
     sign = _ascent(given.target, roles.attacker, x, y).sign()
@@ -153,13 +156,6 @@ def attack(
             "chance": np.stack([each.probabilities[few].max(1) for each in found]),
         },
     }
-
-
-def _sizes(eps: Sequence[float]) -> list[float]:
-    steps = [float(size) for size in eps]
-    if not steps or not all(0 <= size < math.inf for size in steps):
-        raise BnnvizError("eps is a sequence of sizes of a step, finite numbers from 0, at least one.", "eps")
-    return steps
 
 
 def _roles(given: NetworkDraws, attacker: int, judge: str) -> _Roles:

@@ -82,8 +82,9 @@ def _classes(
         return {}
     models = {MEAN: DummyClassifier(strategy="prior"), LINEAR: LogisticRegression(max_iter=300)}
     if x.shape[1] <= _MOST_INPUTS:
+        trees = int(np.clip(150 // classes, 10, 50))  # of each class, so that many classes take no longer
         models[BOOSTING] = HistGradientBoostingClassifier(
-            min_samples_leaf=_leaf(len(x)), max_iter=_rounds(classes), early_stopping=False, random_state=0
+            min_samples_leaf=_leaf(len(x)), max_iter=trees, early_stopping=False, random_state=0
         )
     found = {}
     for name, model in models.items():
@@ -100,8 +101,3 @@ def _classes(
 def _leaf(rows: int) -> int:
     """Return the minimum rows of a leaf, so that few rows can be split."""
     return int(np.clip(rows // 20, 3, 20))
-
-
-def _rounds(classes: int) -> int:
-    """Return the number of trees per class, so that many classes take no longer."""
-    return int(np.clip(150 // classes, 10, 50))

@@ -42,7 +42,12 @@ class Ensemble(nn.Module):
         scaled = x.long() if self.whole else (x.to(self.x_mean.dtype) - self.x_mean) / self.x_scale
         f = torch.stack([member(scaled) for member in self.members])
         if self.likelihood.task == "classification":
-            return _of_classes(self.likelihood.mean(f))
+            found = self.likelihood.mean(f)
+            each = found if found.ndim == 3 else torch.stack([1 - found, found], -1)
+            mean = each.mean(0)
+            entropy = -torch.xlogy(mean, mean).sum(1)
+            information = entropy + torch.xlogy(each, each).sum(2).mean(0)
+            return {"probabilities": mean, "entropy": entropy, "mutual_information": information}
         if self.likelihood.task == "outputs":
             f = f[:, :, 0] if f.shape[2] == 1 else f
             return {"mean": f.mean(0), "epistemic_sd": f.std(0, unbiased=False)}
@@ -54,14 +59,6 @@ class Ensemble(nn.Module):
             "epistemic_sd": epistemic.sqrt() * self.y_scale,
             "aleatoric_sd": aleatoric.sqrt() * self.y_scale,
         }
-
-
-def _of_classes(found: Tensor) -> dict[str, Tensor]:
-    each = found if found.ndim == 3 else torch.stack([1 - found, found], -1)
-    mean = each.mean(0)
-    entropy = -torch.xlogy(mean, mean).sum(1)
-    information = entropy + torch.xlogy(each, each).sum(2).mean(0)
-    return {"probabilities": mean, "entropy": entropy, "mutual_information": information}
 
 
 def _network(target: BNN, draw: Tensor) -> nn.Module:

@@ -28,6 +28,12 @@ class NetworkDraws(NamedTuple):
     log_weights: np.ndarray | None
     chains: int
 
+    @property
+    def shares(self) -> np.ndarray:
+        """The weights (draws,) of sum 1."""
+        count = len(self.theta)
+        return np.full(count, 1 / count) if self.log_weights is None else normalised(self.log_weights)
+
 
 class Predictions(NamedTuple):
     """Predictions of draws at rows: probabilities (draws, rows, classes), or the law of an observation.
@@ -60,6 +66,12 @@ def probabilities_of(target: BNN, outputs: Tensor, theta: Tensor) -> np.ndarray:
     """Return the probabilities (draws, rows, classes) for outputs (draws, rows, outputs)."""
     probabilities = target.likelihood_at(theta.to(outputs)).mean(outputs).double().cpu().numpy()
     return probabilities if probabilities.ndim == 3 else np.stack([1 - probabilities, probabilities], -1)
+
+
+def drawn_classes(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw a class for each draw and row, (draws, rows), from probabilities (draws, rows, classes)."""
+    uniform = rng.random((*probabilities.shape[:2], 1))
+    return (probabilities.cumsum(-1)[..., :-1] < uniform).sum(-1)
 
 
 def output_scale(target: BNN) -> float:
@@ -147,8 +159,11 @@ def measure(
     named = class_names(target)
     each = predict(target, theta[picked])
     mean, nll = averaged(target, theta, weights)
-    of_kind = {"classification": _classes, "outputs": _no_figures}.get(target.likelihood.task, _numbers)
-    found = of_kind(target, each, mean)
+    if target.likelihood.task == "outputs":
+        why = "The likelihood defines a density only: of the scores only the NLL is known."
+        found = {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_90", "crps"), why)}
+    else:
+        found = (_classes if target.likelihood.task == "classification" else _numbers)(target, each, mean)
     found["averaged"]["nll"] = nll
     return {
         "rows": len(observed_rows(target)),
@@ -199,17 +214,11 @@ def prior_draws(target: BNN, draws: int, seed: int) -> NetworkDraws:
 def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:
     if isinstance(run, BNN):
         raise BnnvizError("Give the draws of the network, or a run of it.", "draws")
-    if run.log_weights is not None:
-        return run.store.view(run.alive), run.log_weights
-    weights = run.event_weights()
-    if weights is None:
-        return run.store.view(run.alive), None
-    with np.errstate(divide="ignore"):
-        return run.store.view(run.alive), np.log(weights)
+    return run.store.view(run.alive), run.correcting_log_weights
 
 
 def _classes(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
-    observed, positive = observed_rows(target).astype(int), _positive(target)
+    observed, positive = observed_rows(target).astype(int), positive_class(target)
     single = [diagnostics.class_metrics(probabilities, observed, positive) for probabilities in each.probabilities]
     predicted, count = each.probabilities.argmax(-1), mean.shape[1]
     matrices = [diagnostics.confusion(one, observed, count) for one in predicted]
@@ -228,18 +237,15 @@ def _rare(target: BNN, probabilities: np.ndarray, observed: np.ndarray) -> list[
         own = observed == k
         if 0 < own.mean() < _RARE:
             recall = float((probabilities[own].argmax(1) == k).mean())
-            precision = _average_precision(own, probabilities[:, k])
+            precision = None
+            if diagnostics.has_learn():
+                precision = float(diagnostics.learn_metrics().average_precision_score(own, probabilities[:, k]))
             found.append({"name": name, "rows": int(own.sum()), "recall": recall, "average_precision": precision})
     return found
 
 
-def _average_precision(own: np.ndarray, scores: np.ndarray) -> float | None:
-    if not diagnostics.has_learn():
-        return None
-    return float(diagnostics.learn_metrics().average_precision_score(own, scores))
-
-
-def _positive(target: BNN) -> int:
+def positive_class(target: BNN) -> int:
+    """Return the index of the class that scores of two classes refer to."""
     return 1 if target.data_set is None else target.data_set.positive
 
 
@@ -253,12 +259,6 @@ def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]
     return _joined(single, together)
 
 
-def _no_figures(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
-    """Return no metrics but that of `measure`: a function predicts no observations."""
-    why = "The likelihood defines a density only: of the scores only the NLL is known."
-    return {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_90", "crps"), why)}
-
-
 def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:
     """Return mean and sd of per-draw metrics next to those of the averaged prediction."""
     per_draw, unknown = {}, dict(averaged.unknown)
@@ -268,16 +268,11 @@ def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:
             unknown[f"per_draw.{name}"] = f"{name} is undefined for {len(single) - len(known)} of {len(single)} draws."
         elif not len(known):
             unknown.setdefault(name, next(one.unknown[name] for one in single))
-        per_draw[name] = {
-            "mean": float(known.mean()) if len(known) else None,
-            "sd": _sd(known) if len(known) > 1 else None,
-        }
+        sd = None
+        if len(known) > 1:
+            sd = 0.0 if np.ptp(known) == 0 else float(known.std(ddof=1))  # exactly zero for equal values
+        per_draw[name] = {"mean": float(known.mean()) if len(known) else None, "sd": sd}
     return {"per_draw": per_draw, "averaged": averaged.values, "unknown": unknown}
-
-
-def _sd(values: np.ndarray) -> float:
-    """Return the standard deviation, which is exactly zero for equal values."""
-    return 0.0 if np.ptp(values) == 0 else float(values.std(ddof=1))
 
 
 def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
@@ -289,9 +284,7 @@ def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
     target = given.target
     if target.likelihood.task in ("classification", "outputs"):
         raise BnnvizError("Probability integral transforms require a regression.", "source")
-    shares = (
-        np.full(len(given.theta), 1 / len(given.theta)) if given.log_weights is None else normalised(given.log_weights)
-    )
+    shares = given.shares
     found, observed = predict(target, given.theta), observed_rows(target)
     y = observed.reshape(found.law.means.shape[1:])
     upper = np.tensordot(shares, found.law.cdf(y), 1)

@@ -11,7 +11,7 @@ import torch
 
 from bnnviz import optional
 from bnnviz.data import DataSet
-from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, normalised, probabilities_at
+from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, drawn_classes, probabilities_at
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.observables import quantiles as quantiles_of
 from bnnviz.engine.evaluation.predictions import at_once, evenly
@@ -250,9 +250,7 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
         return ObservationLaw(given.target, theta, _outputs(given.target, theta, rows)).draw(rng)
     made = np.empty((draws, len(rows)), dtype=int)
     for part in _parts(given.target, theta, rows):
-        probabilities = probabilities_at(given.target, theta[part], rows)
-        uniform = rng.random((*probabilities.shape[:2], 1))
-        made[part] = (probabilities.cumsum(-1)[..., :-1] < uniform).sum(-1)
+        made[part] = drawn_classes(probabilities_at(given.target, theta[part], rows), rng)
     return made
 
 
@@ -313,9 +311,7 @@ def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
 
 def _weighed(given: NetworkDraws) -> tuple[torch.Tensor, np.ndarray]:
     """Return the draws with weight, and their shares of sum 1."""
-    if given.log_weights is None:
-        return given.theta, np.full(len(given.theta), 1 / len(given.theta))
-    shares = normalised(given.log_weights)
+    shares = given.shares
     kept = np.flatnonzero(shares > 0)
     return given.theta[torch.as_tensor(kept, device=given.theta.device)], shares[kept]
 

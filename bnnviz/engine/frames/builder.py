@@ -8,14 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, weights
 from bnnviz.engine.frames import correlations, density, graph
 from bnnviz.engine.frames.counts import Counts, Rates
 from bnnviz.engine.frames.own_table import OwnTable
-from bnnviz.engine.frames.selection import NOTHING, Selection, projected
+from bnnviz.engine.frames.selection import Selection, projected
 from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.monitor.importance import Importance
 from bnnviz.engine.monitor.mixing import LiveMixing
@@ -54,7 +53,7 @@ class FrameBuilder:
         self.predictor = Predictor(target) if isinstance(target, BNN) and target.likelihood.task != "outputs" else None
         self._selection = Selection(run)
         self._chosen_plane: dict[str, Any] | None = None
-        self._components = Components(run)
+        self.components = Components(run)
         self._blocks = correlations.blocks(target)
         self._block = self._blocks[0]
         self._layers = [] if run.sampler.traits.weighted else graph.layers(target)
@@ -69,7 +68,7 @@ class FrameBuilder:
         self._counted = Counts()
         self._dotted = (0, -1)  # draws so far and basis of the dots
         self._dots = np.empty((0, 2), np.float32)
-        self._way_beside: tuple[str, str] = ("", "")
+        self._way_beside: tuple[str, str] = ("", "")  # the counts in a frame, and the progress to the first draw
         self._begun = time.perf_counter()  # since the last change
         #: Builder of each part of a frame; the argument is whether the run is at full speed.
         self._makers: dict[str, Callable[[bool], dict[str, Any]]] = {
@@ -78,24 +77,20 @@ class FrameBuilder:
             "table": self._table,
             "trace": self._trace,
             "acf": self._acf,
-            "weights": self._weights,
+            "weights": lambda fast: correlations.part(run.store, run.alive, self._block, self.components),
             "marginal": self._marginal,
             "density": self._density,
-            "graph": lambda fast: graph.part(run, self._components),
-            "selection": self._selected,
+            "graph": lambda fast: graph.part(run, self.components),
+            "selection": lambda fast: self._selection.part(self.plane(), self.components.followed, self.predictor),
             "prediction": lambda fast: self._predicted("prediction"),
             "spread": lambda fast: self._predicted("spread"),
         }
 
     def forget(self) -> None:
         """Drop results of earlier draws; keep the plane until there are enough draws for another."""
-        held = (
-            *(self._components, self._variances, self._mixing, self._importance),
-            *(self._test_metrics, self.predictor, self._own),
-        )
-        for each in held:
-            if each is not None:
-                each.forget()
+        measured = [self.components, self._variances, self._mixing, self._importance, self._own]
+        for each in [*measured, *filter(None, (self._test_metrics, self.predictor))]:
+            each.forget()
         self._selection.clear()
         self._counted, self._begun = Counts(), time.perf_counter()
         self._dotted = (0, -1)
@@ -104,26 +99,17 @@ class FrameBuilder:
         """Show what another builder of the same target shows."""
         self.run.watch_chain(other.run.watched)
         self._chosen_plane, self._block = other._chosen_plane, other._block
-        self._components.look_like(other._components)
+        self.components.look_like(other.components)
         self._variances.expire()
         self._own.look_like(other._own)
 
-    @property
-    def following(self) -> tuple[str, int]:
-        """Name of the followed quantity and its number of projection axes."""
-        return self._components.label, self._components.basis
-
-    def projected(self, draws: torch.Tensor) -> np.ndarray:
-        """Return the followed quantity (chains, draws) for draws (chains, draws, dim)."""
-        return self._components.of(draws)
-
     def watch(
         self,
-        chain: int | None,
-        plane: dict[str, Any] | None,
-        component: dict[str, Any] | None,
-        block: int | None,
-        row: list[float] | None,
+        chain: int | None = None,
+        plane: dict[str, Any] | None = None,
+        component: dict[str, Any] | None = None,
+        block: int | None = None,
+        row: list[float] | None = None,
     ) -> None:
         """Choose the watched chain, the path plane, the followed quantity, the correlation block and a row."""
         if chain is not None:
@@ -131,34 +117,26 @@ class FrameBuilder:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
             self.run.watch_chain(chain)
         if plane is not None:
-            self._check_plane(plane)
-            self._components.show_canonical(bool(plane.get("canonical")))
+            for key in () if plane.get("kind") == "pca" else ("i", "j"):
+                index, dim = plane.get(key), self.run.target.dim
+                if not isinstance(index, int) or not 0 <= index < dim:
+                    raise BnnvizError(f"There is no coordinate {index!r}; choose 0 to {dim - 1}.", "plane")
+            self.components.show_canonical(bool(plane.get("canonical")))
             self._chosen_plane = plane
-            self._components.basis += 1
+            self.components.basis += 1
         if component is not None:
-            self._components.follow(component)
+            self.components.follow(component)
             self._variances.expire()
         if block is not None:
-            self._choose_block(block)
+            if not isinstance(block, int) or not 0 <= block < len(self._blocks):
+                raise BnnvizError(f"There is no block {block!r}; choose 0 to {len(self._blocks) - 1}.", "block")
+            self._block = self._blocks[block]
         if row is not None:
             self._own.choose(row)
 
-    def _choose_block(self, block: int) -> None:
-        if not isinstance(block, int) or not 0 <= block < len(self._blocks):
-            raise BnnvizError(f"There is no block {block!r}; choose 0 to {len(self._blocks) - 1}.", "block")
-        self._block = self._blocks[block]
-
     def select(self, choice: dict[str, Any] | None) -> None:
         """Select draws or an event (`ViewedRun.select`)."""
-        self._selection.choose(choice, self.plane(), self._components.followed.key)
-
-    def _check_plane(self, plane: dict[str, Any]) -> None:
-        if plane.get("kind") == "pca":
-            return
-        for key in ("i", "j"):
-            index = plane.get(key)
-            if not isinstance(index, int) or not 0 <= index < self.run.target.dim:
-                raise BnnvizError(f"There is no coordinate {index!r}; choose 0 to {self.run.target.dim - 1}.", "plane")
+        self._selection.choose(choice, self.plane(), self.components.followed.key)
 
     def scene(self) -> dict[str, Any]:
         """Return the static view data of the run."""
@@ -180,7 +158,10 @@ class FrameBuilder:
         if self._test_metrics is not None:
             parts += self._test_metrics.emits
         parts += self._own.emits
-        truth = None
+        exact, truth = None, None
+        if has_density:
+            curved = run.sampler.traits.functional
+            exact = {"label": self._names[0], **density.line(target), "curved": curved}
         if target.mean() is not None:
             truth = {"mean": target.mean(), "sd": np.sqrt(np.diag(target.cov()))}
         return {
@@ -197,10 +178,10 @@ class FrameBuilder:
             "target": target.describe_value(),
             "remarks": [each.text for each in target.remarks()],
             "plane": self._scene_plane(),
-            "density": self._exact() if has_density else None,
+            "density": exact,
             "data": None if self.predictor is None else self.predictor.scene(),
             "truth": truth,
-            "canonical": self._components.canonical_warning,
+            "canonical": self.components.canonical_warning,
         }
 
     def _scene_plane(self) -> dict[str, Any]:
@@ -219,24 +200,9 @@ class FrameBuilder:
             "contour": contour,
         }
 
-    def _awaited(self) -> str:
-        """Return the reason why the path is not drawn in the requested plane; "" if it is."""
-        by_choice = self._chosen_plane is not None and self._chosen_plane["kind"] == "coordinates"
-        if by_choice or self._components.pca is not None or self.run.target.dim <= 2:
-            return ""
-        return (
-            "no PC 1, PC 2 of one point"
-            if self.run.sampler.traits.one_point
-            else f"PC 1, PC 2 from {PCA_FIRST} draws on"
-        )
-
-    def _exact(self) -> dict[str, Any]:
-        """Return the density of a target with one coordinate."""
-        return {"label": self._names[0], **density.line(self.run.target), "curved": self.run.sampler.traits.functional}
-
     def plane(self) -> Projection:
         """Return the plane that paths are drawn in."""
-        target, chosen, components = self.run.target, self._chosen_plane, self._components
+        target, chosen, components = self.run.target, self._chosen_plane, self.components
         if target.dim == 1:
             return Projection("phase", (self._names[0], "velocity"), np.zeros(1), None, components.basis)
         names, canonicalise = self._names, components.canonicalise
@@ -254,8 +220,11 @@ class FrameBuilder:
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the requested parts."""
-        run = self.run
-        fast = self._goes_fast()
+        run, now = self.run, time.perf_counter()
+        # There were too many steps since the last frame to follow one by one.
+        steps, seconds = run.steps - self._last_steps, now - self._last_frame
+        fast = steps > _MANY_STEPS or (steps > _FEW_STEPS and steps > _PACE * seconds)
+        self._last_steps, self._last_frame = run.steps, now
         self._seq += 1
         self._rates.note(run)
         if not MOVING.issuperset(want):
@@ -264,69 +233,52 @@ class FrameBuilder:
         parts = {name: self._part(name, fast) for name in sorted(want, key="table".__ne__)}
         return {"seq": self._seq, **{name: part for name, part in parts.items() if part}}
 
-    def _goes_fast(self) -> bool:
-        """Return whether there were too many steps since the last frame to follow one by one."""
-        now = time.perf_counter()
-        steps, seconds = self.run.steps - self._last_steps, now - self._last_frame
-        self._last_steps, self._last_frame = self.run.steps, now
-        return steps > _MANY_STEPS or (steps > _FEW_STEPS and steps > _PACE * seconds)
-
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
         """Build one part; empty if there is nothing to show."""
+        run = self.run
         if name in self._makers:
             return self._makers[name](fast)
         if self._test_metrics is not None and name in self._test_metrics.emits:
             return self._test_metrics.part(name)
         if name in self._own.emits:
-            return self._own.part(name, self._components.first.values)
-        return self._of_chain(name, fast) if name in self.run.sampler.traits.emits else {}
-
-    def _of_chain(self, name: str, fast: bool) -> dict[str, Any]:
-        """Return a part of the watched chain from the sampler."""
-        run = self.run
+            return self._own.part(name, self.components.first.values)
+        # Do not evaluate a failed target again for the rate along a segment.
+        if name not in run.sampler.traits.emits or (name == "envelope" and run.phase == "failed"):
+            return {}
         if name == "ratios":
             return run.sampler_stats.box()
-        # Do not evaluate a failed target again for the rate along a segment.
-        if name == "envelope" and run.phase == "failed":
-            return {}
         # The views that fit the axes may not be shown first.
-        self._components.refit()
-        part = self.run.chain_trace.part(name, self.plane(), fast)
-        more = {
-            "path": lambda: {"awaits": self._awaited()} | self._drawn(fast),
-            "envelope": lambda: self._counted.figures,
-        }
-        return part | more[name]() if part and name in more else part
+        self.components.refit()
+        part = run.chain_trace.part(name, self.plane(), fast)
+        if part and name == "path":
+            return part | self._drawn(fast)
+        return part | self._counted.figures if part and name == "envelope" else part
 
     def _drawn(self, fast: bool) -> dict[str, Any]:
-        """Return the draws in the plane of the path; at full speed updated after a tenth more."""
-        run, plane = self.run, self.plane()
+        """Return the draws in the plane of the path, at full speed updated after a tenth more, and which it awaits."""
+        run, plane, chosen = self.run, self.plane(), self._chosen_plane
+        awaits = ""
+        if (chosen is None or chosen["kind"] == "pca") and self.components.pca is None and run.target.dim > 2:
+            one_point = run.sampler.traits.one_point
+            awaits = "no PC 1, PC 2 of one point" if one_point else f"PC 1, PC 2 from {PCA_FIRST} draws on"
         made, (before, basis) = int(run.store.made.sum()), self._dotted
         if basis != plane.basis or made > (1.1 * before if fast else before):
             known = [] if plane.axes is None else chosen_draws(run.store, run.alive, _DOTS)
             places = projected(weights(run.store, known), plane) if known else np.empty((0, 2))
             self._dotted, self._dots = (made, plane.basis), places.astype(np.float32)
-        return {"draw_x": self._dots[:, 0], "draw_y": self._dots[:, 1]}
-
-    def _selected(self, fast: bool) -> dict[str, Any]:
-        if self._selection.empty:
-            return NOTHING
-        return self._selection.part(self.plane(), self._components.followed, self.predictor)
+        return {"awaits": awaits, "draw_x": self._dots[:, 0], "draw_y": self._dots[:, 1]}
 
     def _predicted(self, name: str) -> dict[str, Any]:
         """Return the prediction, or the spread of the draws of a map."""
         run = self.run
-        if self.predictor is None or self.run.chain_trace.now is None:
+        if self.predictor is None or run.chain_trace.now is None:
             return {}
-        if run.sampler.traits.weighted:
-            theta = self._importance.current(_RESAMPLED)
-            return (
-                self.predictor.spread_of(theta)
-                if name == "spread"
-                else self.predictor.part_of(theta, self.run.chain_trace.current_point())
-            )
-        make = self.predictor.spread if name == "spread" else self.predictor.part
-        return make(run.store, run.alive, self.run.chain_trace.current_point())
+        current = run.chain_trace.current_point()
+        if not run.sampler.traits.weighted:
+            make = self.predictor.spread if name == "spread" else self.predictor.part
+            return make(run.store, run.alive, current)
+        theta = self._importance.current(_RESAMPLED)
+        return self.predictor.spread_of(theta) if name == "spread" else self.predictor.part_of(theta, current)
 
     def _status(self, fast: bool) -> dict[str, Any]:
         run = self.run
@@ -351,14 +303,19 @@ class FrameBuilder:
 
     def _caption(self, fast: bool) -> dict[str, Any]:
         run = self.run
-        part = self.run.chain_trace.part("caption", self.plane(), False)
+        part = run.chain_trace.part("caption", self.plane(), False)
+        found = run.waiting.message()
+        way = "" if found is None else f" {found.text}"
         if not part:
-            return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
+            return {"text": _PHASES[run.phase] + way, "kind": "phase", "warning": "", "remedies": []}
         rests = run.sampler.traits.one_point and run.finished
         if fast and run.phase != "start" and not rests:
             changed = _CHANGED if run.generation and time.perf_counter() < self._begun + _CHANGED_S else ""
             narrow = "" if self._variances.remark is None else f" {self._variances.remark.text}"
-            part = {"text": changed + self._counted.sentence + narrow + self._held_way(), "kind": "summary"}
+            if self._way_beside[0] != self._counted.sentence:
+                self._way_beside = self._counted.sentence, way
+            # The progress is kept as long as the counts.
+            part = {"text": changed + self._counted.sentence + narrow + self._way_beside[1], "kind": "summary"}
         warnings = run.sampler.text(run.sampler).warnings(self._counted.figures)
         # Remedies of a sampler are buttons: settings to change.
         remedies = [
@@ -371,41 +328,24 @@ class FrameBuilder:
         measured = [message.text for message in measures.messages]
         return part | {"warning": " ".join(statements + measured), "remedies": remedies}
 
-    def _way(self) -> str:
-        """Describe the progress to the first draw if it takes long."""
-        found = self.run.waiting.message()
-        return "" if found is None else f" {found.text}"
-
-    def _held_way(self) -> str:
-        """Return `_way`, kept as long as the counts in the same frame."""
-        if self._way_beside[0] != self._counted.sentence:
-            self._way_beside = self._counted.sentence, self._way()
-        return self._way_beside[1]
-
     def _trace(self, fast: bool) -> dict[str, Any]:
-        self._components.refit()
-        if not self.run.store.common(self.run.alive):
-            return {}
-        label, values = self._components.followed[:2]
-        values = values[:, -_TRACE_DRAWS:]
+        self.components.refit()
         last = self.run.store.common(self.run.alive)
-        index = (np.arange(last - values.shape[1], last)) * self.run.store.every
-        shown = values[:_TRACE_CHAINS]
-        return {
-            "label": label,
-            "basis": self._components.basis,
-            "index": index,
-            "values": shown,
-            "chains": len(values),
-        }
+        if not last:
+            return {}
+        label, values = self.components.followed[:2]
+        values = values[:, -_TRACE_DRAWS:]
+        index = np.arange(last - values.shape[1], last) * self.run.store.every
+        shown = {"index": index, "values": values[:_TRACE_CHAINS], "chains": len(values)}
+        return {"label": label, "basis": self.components.basis, **shown}
 
     def _acf(self, fast: bool) -> dict[str, Any]:
-        self._components.refit()
+        self.components.refit()
         if not self.run.store.common(self.run.alive):
             return {}
-        followed = self._components.followed
+        followed = self.components.followed
         acf = diagnostics.autocorrelation(followed.values)
-        self._variances.take(self._components.first, followed)
+        self._variances.take(self.components.first, followed)
         return {
             "label": followed.label,
             "lag": np.arange(len(acf)),
@@ -414,16 +354,13 @@ class FrameBuilder:
             "draws": followed.values.size,
         }
 
-    def _weights(self, fast: bool) -> dict[str, Any]:
-        return correlations.part(self.run.store, self.run.alive, self._block, self._components)
-
     def _marginal(self, fast: bool) -> dict[str, Any]:
         """Return the density of the followed quantity over all chains."""
-        followed = self._components.followed
+        followed = self.components.followed
         x, y = diagnostics.density(followed.values)
         if not x.size:
             return {}
-        return {"label": followed.label, "basis": self._components.basis, "x": x, "y": y, "draws": followed.values.size}
+        return {"label": followed.label, "basis": self.components.basis, "x": x, "y": y, "draws": followed.values.size}
 
     def _density(self, fast: bool) -> dict[str, Any]:
         """Return the histogram of the draws, with past densities of the watched chain if its states are densities."""
@@ -441,9 +378,9 @@ class FrameBuilder:
             return {"rows": [*self._importance.rows(), *counts, *own]}
         if run.sampler.traits.one_point:
             return {"rows": [*counts, *own]}
-        first = self._components.first
+        first = self.components.first
         if first.values.size:
-            self._variances.take(first, self._components.followed)
+            self._variances.take(first, self.components.followed)
             self._mixing.take(first.values)
         mixing = self._variances.mixing(first.label)
         return {"rows": [*self._variances.rows(), *counts, *mixing[:3], *self._mixing.rows(), *mixing[3:], *own]}

@@ -20,13 +20,8 @@ class Counts:
         sampler_stats = run.sampler_stats
         self.figures, self.rows, self.sentence = sampler_stats.summary(), sampler_stats.rows(), sampler_stats.sentence()
         if run.phase == "tuning":
-            self.rows = [_while_it_learns(row) for row in self.rows]
-
-
-def _while_it_learns(row: list[str]) -> list[str]:
-    """Return a table row while the sampler adapts its step: such moves do not become draws."""
-    label, text, tone = row
-    return [label, f"{text} (warm-up)", ""] if tone else row
+            # While the sampler adapts its step, moves do not become draws.
+            self.rows = [[row[0], f"{row[1]} (warm-up)", ""] if row[2] else row for row in self.rows]
 
 
 class Rates:

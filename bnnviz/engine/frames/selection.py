@@ -39,11 +39,6 @@ class Selection:
         self._found = False
         self._event: tuple[int, str, Tensor] | None = None
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing is selected."""
-        return self._event is None and self._view is None
-
     def choose(self, choice: dict[str, Any] | None, plane: Projection, followed: tuple) -> None:
         """Select as in `ViewedRun.select`, with the current ``plane`` and the key of the followed quantity."""
         event = None if choice is None else choice.get("event")
@@ -69,7 +64,7 @@ class Selection:
         """Return the part of a frame."""
         if self._event is not None:
             return self._event_part(plane, predictor)
-        if self.empty:
+        if self._view is None:
             return NOTHING
         known = chosen_draws(self._run.store, self._run.alive, _MOST)
         places = projected(weights(self._run.store, known), plane) if known else np.empty((0, 2))
@@ -78,6 +73,10 @@ class Selection:
         keys = [key for key in self._keys if key in place]
         points = places[[place[key] for key in keys]].reshape(-1, 2)
         trace = [self._on_trace(key, component.values) for key in keys]
+        functions = {}
+        if predictor is not None and keys:
+            picked = [keys[i] for i in evenly(len(keys), _FUNCTIONS)]
+            functions = {"functions": predictor.functions(weights(self._run.store, picked))}
         return {
             "kind": "draws",
             "count": len(keys),
@@ -89,7 +88,7 @@ class Selection:
             "known_y": places[:, 1],
             "trace_index": np.array([number for _, number in keys], dtype=float),
             "trace_value": np.array(trace, dtype=float),
-            **self._functions(keys, predictor),
+            **functions,
         }
 
     def _find(self, known: list[Key], component: Component, predictor: Predictor | None) -> None:
@@ -114,12 +113,6 @@ class Selection:
         chain, number = key
         row, column = int(self._run.alive[:chain].sum()), number // self._run.store.every
         return float(component[row, column]) if column < component.shape[1] else math.nan
-
-    def _functions(self, keys: list[Key], predictor: Predictor | None) -> dict[str, Any]:
-        if predictor is None or not keys:
-            return {}
-        picked = [keys[i] for i in evenly(len(keys), _FUNCTIONS)]
-        return {"functions": predictor.functions(weights(self._run.store, picked))}
 
     def _event_part(self, plane: Projection, predictor: Predictor | None) -> dict[str, Any]:
         _, text, point = self._event

@@ -175,23 +175,14 @@ class Fork:
             self.take(1)
 
     def watch(self, chain: int | None = None, **what: Any) -> None:
-        """Choose what frames show (`ViewedRun.watch`); the chain is that of all branches."""
-        self.lead.watch(chain, **what)
-        for branch in self.branches:
-            if branch.run is not self.lead and chain is not None:
-                branch.run.watch(chain)
+        """Choose what frames show (`FrameBuilder.watch`); the chain is that of all branches."""
+        self.lead.watch(chain=chain, **what)
+        for run in self.runs:
+            run.watch(chain=chain)
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Select draws or an event of the followed branch (`ViewedRun.select`)."""
         self.lead.select(choice)
-
-    def look_like(self, other: ViewedRun | Fork) -> None:
-        """Show what another run or fork shows."""
-        self.lead.look_like(other)
-
-    def show_here(self) -> None:
-        """Restart the path of the watched chain here."""
-        self.lead.show_here()
 
     def scene(self) -> dict[str, Any]:
         """Return the scene of the followed branch."""
@@ -228,7 +219,7 @@ class Fork:
 
     def _path(self, part: dict[str, Any]) -> dict[str, Any]:
         """Add the watched chain's path since the fork for each branch."""
-        plane = self.lead.plane()
+        plane = self.lead.frames.plane()
         if plane.basis != part["basis"]:  # the axes were fitted again for another part of this frame
             part = part | self.lead.chain_trace.part("path", plane, False)
         parts = [part if run is self.lead else run.chain_trace.part("path", plane, False) for run in self.runs]
@@ -237,20 +228,19 @@ class Fork:
     def _trace(self, part: dict[str, Any]) -> dict[str, Any]:
         """Return the followed quantity of the watched chain since the fork, per branch and draw."""
         every = max(run.store.every for run in self.runs)
-        chain, values = self.lead.watched, []
+        followed, chain, values = self.lead.frames.components, self.lead.watched, []
         for branch in self.branches:
             draws = branch.draws()[:, :: every // branch.run.store.every]
-            values.append(self.lead.projected(draws[min(chain, len(draws) - 1)][None])[0])
+            values.append(followed.of(draws[min(chain, len(draws) - 1)][None])[0])
         longest = max(len(each) for each in values)
         if not longest:
             return {}
         table = np.full((len(values), longest), np.nan)
         for row, each in zip(table, values, strict=True):
             row[: len(each)] = each
-        label, basis = self.lead.following
         return part | {
-            "label": label,
-            "basis": basis,
+            "label": followed.label,
+            "basis": followed.basis,
             "index": (np.arange(longest) * every)[-_TRACE_DRAWS:],
             "values": table[:, -_TRACE_DRAWS:],
             "chains": len(values),
@@ -259,14 +249,14 @@ class Fork:
 
     def _marginal(self, part: dict[str, Any]) -> dict[str, Any]:
         """Return the density of the draws of each branch since the fork."""
-        draws = [branch.draws() for branch in self.branches]
-        curves = [diagnostics.density(self.lead.projected(each)) for each in draws]
+        followed, draws = self.lead.frames.components, [branch.draws() for branch in self.branches]
+        curves = [diagnostics.density(followed.of(each)) for each in draws]
         (x, y), count = curves[self.followed], draws[self.followed].shape[:2].numel()
         futures = [self._future(i, {"x": x, "y": y}, ("x", "y")) for i, (x, y) in enumerate(curves)]
         if not any(len(x) for x, _ in curves):
             return {}
-        label, basis = self.lead.following
-        return {"label": label, "basis": basis, "x": x, "y": y, "draws": count, "futures": futures}
+        label = {"label": followed.label, "basis": followed.basis}
+        return label | {"x": x, "y": y, "draws": count, "futures": futures}
 
     def _prediction(self, part: dict[str, Any]) -> dict[str, Any]:
         """Overlay the prediction bands of all branches; other kinds of prediction are not overlaid."""

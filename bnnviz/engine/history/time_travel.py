@@ -40,7 +40,7 @@ class TimeTravel:
         if run.phase == "start":
             return
         self.history.reached(run.steps)
-        if self.history.empty or self._pace.due:
+        if not self.history.checkpoints or self._pace.due:
             begun = time.perf_counter()
             self.history.note(run)
             self._pace.spent(time.perf_counter() - begun)
@@ -49,14 +49,14 @@ class TimeTravel:
         """Execute a command."""
         if name not in ("back", "return"):
             self._check_arrived("fork")
-        commands = {
-            "back": lambda: self._back(step),
-            "return": lambda: self._go(self.history.furthest),
-            "fork": self._fork,
-            "follow": lambda: self._follow_branch(branch),
-            "keep": lambda: self._keep(branch),
-        }
-        commands[name]()
+        if name == "back":
+            self._back(step)
+        elif name == "return":
+            self._go(self.history.furthest)
+        elif name == "fork":
+            self._fork()
+        else:
+            self._follow_branch(branch, alone=name == "keep")
         self.jumps += 1
 
     def part_for(self, settings: dict[str, Any]) -> None:
@@ -78,8 +78,9 @@ class TimeTravel:
 
     def shown(self) -> dict[str, Any]:
         """Return the part ``timeline`` of a frame."""
-        run = self._host.run
-        return self.history.shown(run.steps) | {"fork": run.at if run.is_fork else None}
+        run, history = self._host.run, self.history
+        place = {"now": run.steps, "last": max(run.steps, history.furthest), "fork": run.at if run.is_fork else None}
+        return history.timeline.around(run.steps) | place
 
     def status(self) -> dict[str, Any]:
         """Return the data on the past for the part ``status`` of a frame."""
@@ -114,8 +115,8 @@ class TimeTravel:
                 branch.script = rest(branch.run, log.branches.get(branch.letter, log.lead)[len(branch.run.changes) :])
         else:
             host.script = rest(run, log.lead[len(run.changes) :])
-        run.look_like(before)
-        run.show_here()
+        run.lead.look_like(before)
+        run.lead.show_here()
         history.timeline.follow(None)
         self._follow_events(run)
         host.run, host.goal, host.playing = run, step, False
@@ -138,21 +139,14 @@ class TimeTravel:
         history.timeline.cut(host.run.steps)
         history.parted(host.run)
 
-    def _follow_branch(self, letter: str | None) -> None:
-        fork = self._chosen()
+    def _follow_branch(self, letter: str | None, alone: bool) -> None:
+        """Follow a branch; ``alone`` ends the fork."""
+        fork = self._host.run
+        if not fork.is_fork:
+            raise BnnvizError("This run has only one branch. Fork it first.", "branch")
         fork.follow(letter)
         self._follow_events(fork)
-
-    def _keep(self, letter: str | None) -> None:
-        """End the fork and continue one of its branches."""
-        fork, history = self._chosen(), self.history
-        fork.follow(letter)
-        branch = fork.branches[fork.followed]
-        self._host.run, self._host.script = branch.run, branch.script
-        history.timeline = branch.timeline
-        history.joined(branch.run, fork.at)
-
-    def _chosen(self) -> Any:
-        if not self._host.run.is_fork:
-            raise BnnvizError("This run has only one branch. Fork it first.", "branch")
-        return self._host.run
+        if alone:
+            branch = fork.branches[fork.followed]
+            self._host.run, self._host.script = branch.run, branch.script
+            self.history.joined(branch.run, fork.at)

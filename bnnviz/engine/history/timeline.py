@@ -119,7 +119,7 @@ class History:
     def __init__(self, furthest: int = 0) -> None:
         self.timeline = Timeline()
         self.furthest = furthest
-        self._checkpoints: list[Checkpoint] = []
+        self.checkpoints: list[Checkpoint] = []
         self.block_store: BlockStore | None = None
         self._forks: list[int] = []  # steps of forks, which a way back cannot cross
         self._log: Log | None = None  # before the run went back
@@ -128,11 +128,6 @@ class History:
     def behind(self) -> bool:
         """Whether the run is in its past, with a known future."""
         return self._log is not None
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to go back to."""
-        return not self._checkpoints
 
     def log(self, run: Any) -> Log:
         """Return the changes before the run went back."""
@@ -155,28 +150,32 @@ class History:
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint, and as many of the others as possible."""
-        steps = [each.step for each in self._checkpoints]
+        steps = [each.step for each in self.checkpoints]
         place = bisect_left(steps, checkpoint.step)
         known = place < len(steps) and steps[place] == checkpoint.step
-        self._checkpoints[place : place + known] = [checkpoint]
-        while len(self._checkpoints) > _MOST_CHECKPOINTS or (len(self._checkpoints) > 2 and self._size() > _MOST_BYTES):
-            del self._checkpoints[_least_missed([each.step for each in self._checkpoints], self.furthest)]
+        self.checkpoints[place : place + known] = [checkpoint]
+        while len(self.checkpoints) > _MOST_CHECKPOINTS or (len(self.checkpoints) > 2 and self._size() > _MOST_BYTES):
+            # The least needed one has the smallest gap for its age.
+            steps = [each.step for each in self.checkpoints]
+            now = max(self.furthest, steps[-1])
+            gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) for i in range(1, len(steps) - 1)]
+            del self.checkpoints[1 + int(np.argmin(gaps))]
         if self.block_store is not None:
-            self.block_store.keep(set().union(*(each.blocks for each in self._checkpoints)))
+            self.block_store.keep(set().union(*(each.blocks for each in self.checkpoints)))
 
     def _size(self) -> int:
         """Return the total bytes of all checkpoints."""
-        blocks = set().union(*(each.blocks for each in self._checkpoints))
-        return sum(len(each.data) for each in self._checkpoints) + (self.block_store.size(blocks) if blocks else 0)
+        blocks = set().union(*(each.blocks for each in self.checkpoints))
+        return sum(len(each.data) for each in self.checkpoints) + (self.block_store.size(blocks) if blocks else 0)
 
     def before(self, step: int) -> Checkpoint:
         """Return a checkpoint to reach a step from, preferably some steps before it."""
-        steps = [each.step for each in self._checkpoints]
+        steps = [each.step for each in self.checkpoints]
         parted = max((fork for fork in self._forks if fork <= step), default=0)
         for goal in (step - _RUN_UP, step):
             place = bisect_right(steps, max(goal, parted))
             if place:
-                return self._checkpoints[place - 1]
+                return self.checkpoints[place - 1]
         first = f"step {steps[0]:,}" if steps else "a later step"
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
@@ -189,7 +188,7 @@ class History:
     def part(self, step: int) -> None:
         """Drop the history after a step, from which on the run differs."""
         self._log, self.furthest = None, step
-        self._checkpoints = [each for each in self._checkpoints if each.step <= step]
+        self.checkpoints = [each for each in self.checkpoints if each.step <= step]
         self._forks = [fork for fork in self._forks if fork <= step]
 
     def parted(self, fork: Any) -> None:
@@ -201,19 +200,8 @@ class History:
         """Record that one branch of a fork was kept: only it can go back."""
         self._forks = []
         self.part(run.steps)
-        self._checkpoints = [each for each in self._checkpoints if each.step < at]
+        self.checkpoints = [each for each in self.checkpoints if each.step < at]
         self.note(run)
-
-    def shown(self, step: int) -> dict[str, Any]:
-        """Return the part ``timeline`` of a frame for a run at this step."""
-        return {**self.timeline.around(step), "now": step, "last": max(step, self.furthest)}
-
-
-def _least_missed(steps: list[int], now: int) -> int:
-    """Return the index of the least needed checkpoint: with the smallest gap for its age."""
-    now = max(now, steps[-1])
-    gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) for i in range(1, len(steps) - 1)]
-    return 1 + int(np.argmin(gaps))
 
 
 def rest(run: Any, changes: list[LoggedChange]) -> deque[LoggedChange]:

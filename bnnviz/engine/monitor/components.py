@@ -119,18 +119,15 @@ class Components:
                 raise BnnvizError(f"There is no coordinate {index!r} to follow; choose 0 to {dim - 1}.", "component")
             return "coordinate", index
         if choice.get("kind") == _STAT:
-            return _STAT, self._place_of_stat(choice.get("name"))
+            name, names = choice.get("name"), self._run.sampler.sample_stats()
+            if name not in names:
+                known = f"choose {', '.join(names)}" if names else "it does not have any"
+                raise BnnvizError(f"This sampler has no sample statistic {name!r:.60} to follow; {known}.", "component")
+            return _STAT, names.index(name)
         number = choice.get("number")
         if choice.get("kind") != "pc" or number not in _LABELS:
             raise BnnvizError(f"A component is a coordinate or a pc of number 1, 2 or -1, not {choice!r}.", "component")
         return "pc", number
-
-    def _place_of_stat(self, name: Any) -> int:
-        names = self._run.sampler.sample_stats()
-        if name not in names:
-            known = f"choose {', '.join(names)}" if names else "it does not have any"
-            raise BnnvizError(f"This sampler has no sample statistic {name!r:.60} to follow; {known}.", "component")
-        return names.index(name)
 
     def refit(self) -> None:
         """Fit the axes again when the draws have grown by more than half since the last fit."""

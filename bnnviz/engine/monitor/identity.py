@@ -71,10 +71,7 @@ def has_long_tail(draws: np.ndarray) -> bool:
     weights = 1 - (np.arange(1, tail + 1) - 0.35)[:, None] / tail
     first, second = excess.mean(0), (weights * excess).mean(0)
     shape = 2 - first / np.maximum(first - 2 * second, 1e-12)
-    return bool((shape > _LONG + _allowance(draws.shape[1], tail)).any())
-
-
-def _allowance(dim: int, tail: int) -> float:
-    """Return by how much the longest estimated tail of many coordinates exceeds that of one, by chance."""
+    # By chance the longest estimated tail of many coordinates exceeds that of one.
     quantile = NormalDist().inv_cdf
-    return (_VARIANCE / tail) ** 0.5 * (quantile(1 - _BY_CHANCE / dim) - quantile(1 - _BY_CHANCE))
+    most = quantile(1 - _BY_CHANCE / draws.shape[1]) - quantile(1 - _BY_CHANCE)
+    return bool((shape > _LONG + (_VARIANCE / tail) ** 0.5 * most).any())

@@ -75,12 +75,17 @@ class Importance:
         missed = stein is not None and is_clear(stein.share, stein.error, CLEAR_WEIGHTED)
         missed = missed or any(tone == "bad" for _, _, tone in known)
         self.messages = [Message("even_weights", percent=100 * share)] if missed and share >= POOR else []
+        off = []
+        if stein is not None:
+            text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f} %"
+            at = stated(self._stein[0], self._run.chain_trace.iteration)
+            off.append([f"Weighted variances, off by Stein's identity{at}", text, "bad" if missed else ""])
         # A light tail does not show what draws have missed.
         tone = "bad" if k > BAD_K else "good" if k < GOOD_K and not missed else ""
         return [
             [f"Weight ESS of {len(logs):,} draws", f"{weight_ess:,.1f}", "bad" if share < POOR else ""],
             ["Tail of the weights, Pareto k-hat", number(k, ".2f"), tone],
-            *_coverage(stein, missed, stated(self._stein[0], self._run.chain_trace.iteration)),
+            *off,
             ["log of the integral of exp(-U)", with_error(log_z, error), ""],
             *known[:_MOST_VARIANCES],
         ]
@@ -103,11 +108,3 @@ class Importance:
         variance, error, true = np.diag(found.cov), found.variance_se, np.diag(cov)
         tones = np.where(np.abs(variance - true) > _FAR * error, "bad", "").tolist()
         return variance_rows(zip(target.names(), variance, error, true, tones, strict=True))
-
-
-def _coverage(stein: VarianceInflation | None, missed: bool, at: str) -> list[list[str]]:
-    """Return the row on the error of variances by Stein's identity, if known."""
-    if stein is None:
-        return []
-    text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f} %"
-    return [[f"Weighted variances, off by Stein's identity{at}", text, "bad" if missed else ""]]

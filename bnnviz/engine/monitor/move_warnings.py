@@ -40,7 +40,10 @@ def of_moves(run: AnyRun) -> Iterator[Message]:
     if "diverging" in stats:
         yield from _of_divergences(run, stats["diverging"])
     if "reached_max_treedepth" in stats:
-        yield from _of_deepest(run, stats["reached_max_treedepth"])
+        reached = stats["reached_max_treedepth"]
+        share = float((np.nan_to_num(reached) > 0).mean()) if reached.size else 0.0
+        if share > _DEEPEST:
+            yield Message("max_treedepth", *remedies.deeper_trees(run), remedies.RESCALE, percent=100 * share)
     if ENERGY in stats and not getattr(run.sampler, "momentum_persistence", 0):
         yield from _of_energies(run, stats[ENERGY])
 
@@ -70,12 +73,6 @@ def _of_divergences(run: AnyRun, diverging: np.ndarray) -> Iterator[Message]:
     else:
         ways = [*remedies.shorter_steps(run), remedies.easier_density(run)]
         yield Message("divergences", *ways, count=count, total=marked.size)
-
-
-def _of_deepest(run: AnyRun, reached: np.ndarray) -> Iterator[Message]:
-    share = float((np.nan_to_num(reached) > 0).mean()) if reached.size else 0.0
-    if share > _DEEPEST:
-        yield Message("max_treedepth", *remedies.deeper_trees(run), remedies.RESCALE, percent=100 * share)
 
 
 def _of_energies(run: AnyRun, energy: np.ndarray) -> Iterator[Message]:

@@ -87,16 +87,12 @@ def of_run(run: AnyRun) -> Iterator[Message]:
     for message in run.sampler.text(run.sampler).warnings(run.sampler_stats.summary()):
         # Remedies of a sampler are settings.
         ways = [remedies.of_sampler(run, each.text, **each.options["settings"]) for each in message.remedies]
-        ways = ways or _otherwise(run)
+        if not ways and run.sampler.traits.weighted:
+            begin = remedies.of_sampler(run, "use other initial positions", start="random")
+            ways = [begin, *remedies.more_weighted(run)]
+        elif not ways:
+            ways = [remedies.raised(run, "increase the bound's margin", "margin")]
         yield Message(message.code, *ways, **message.values)
-
-
-def _otherwise(run: AnyRun) -> list[Remedy]:
-    """Return remedies if the sampler's own message has none."""
-    if run.sampler.traits.weighted:
-        begin = remedies.of_sampler(run, "use other initial positions", start="random")
-        return [begin, *remedies.more_weighted(run)]
-    return [remedies.raised(run, "increase the bound's margin", "margin")]
 
 
 def _of_modes(run: AnyRun) -> Iterator[Message]:

@@ -198,26 +198,19 @@ def _worst(worst: Callable[[list[float]], float], figures: Iterable[float]) -> f
 def _estimates(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
     if draws.shape[1] == 0:
         return {}
-    if run.sampler.traits.weighted:
-        return _weighted_estimates(run, draws)
-    found: dict[str, Any] = {}
-    if draws.shape[2] <= _MOST_MOMENTS:
-        moments = diagnostics.moments_with_errors(draws.astype(float))
-        found |= {name: getattr(moments, name).tolist() for name in moments._fields}
-        found |= _reweighted(run, draws.astype(float)) | _along_path(run)
-    if isinstance(run.target, BNN):
-        found |= _scores(run)
-    return found
-
-
-def _weighted_estimates(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
-    """Return the estimates of weighted draws; empty without any weight."""
-    logs, found = run.log_weights, {}
-    if not np.isfinite(logs).any():
+    found, weighted = {}, run.sampler.traits.weighted
+    if weighted and not np.isfinite(run.log_weights).any():
         return {}
     if draws.shape[2] <= _MOST_MOMENTS:
-        moments = diagnostics.weighted_moments(draws.astype(float), logs)
+        rows = draws.astype(float)
+        of_weighted = diagnostics.weighted_moments
+        moments = of_weighted(rows, run.log_weights) if weighted else diagnostics.moments_with_errors(rows)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
+    if draws.shape[2] <= _MOST_MOMENTS and not weighted:
+        found |= _reweighted(run, draws.astype(float))
+        if (path := run.path_moments()) is not None:
+            names = ("mean", "mean_se", "variance", "variance_se")
+            found |= {f"path_{name}": getattr(path, name).tolist() for name in names}
     if isinstance(run.target, BNN):
         found |= _scores(run)
     return found
@@ -241,14 +234,6 @@ def _reweighted(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
         "weighted_mean": np.average(rows, axis=0, weights=weights).tolist(),
         "weighted_cov": np.cov(rows.T, aweights=weights, bias=True).reshape(draws.shape[2], -1).tolist(),
     }
-
-
-def _along_path(run: AnyRun) -> dict[str, Any]:
-    """Return mean and variance from the integrals along the path."""
-    found = run.path_moments()
-    if found is None:
-        return {}
-    return {f"path_{name}": getattr(found, name).tolist() for name in ("mean", "mean_se", "variance", "variance_se")}
 
 
 def _ess_first_component(draws: np.ndarray) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.metrics import Predictions, class_names, predict
+from bnnviz.engine.evaluation.metrics import Predictions, class_names, positive_class, predict
 from bnnviz.engine.evaluation.predictions import observed_rows
 from bnnviz.engine.protocol import AnyRun
 
@@ -76,7 +76,7 @@ class TestMetrics:
             matrix = diagnostics.confusion(probabilities.mean(0).argmax(1), observed, len(self._classes))
             self._parts["confusion"] = {"matrix": matrix, "classes": self._classes}
             return {_RIGHT: right}
-        positive = self._positive
+        positive = positive_class(self._run.target)
         if len(np.unique(observed)) < 2:
             # Rows of a single class have no ROC curve.
             return {_RIGHT: right}
@@ -84,8 +84,3 @@ class TestMetrics:
         self._parts["roc"] = {"curves": [{"name": self._run.sampler.title, **curve._asdict()}]}
         areas = [diagnostics.class_metrics(each, observed, positive).values["auc"] for each in probabilities]
         return {_AREA: np.array(areas), _RIGHT: right}
-
-    @property
-    def _positive(self) -> int:
-        data = self._run.target.data_set
-        return 1 if data is None else data.positive

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bnnviz.files import plain_json
 
@@ -46,12 +46,8 @@ def _believe_description(path: Path) -> None:
     found = plain_json(path.read_text(encoding="utf-8"))
     if found["zarr_format"] != 3 or found.get("consolidated_metadata") is not None:
         raise ValueError("a description of another format")
-    if unknown := _codecs(found.get("codecs", [])) - _CODECS:
+    if unknown := {str(codec["name"]) for codec in found.get("codecs", [])} - _CODECS:
         raise ValueError(f"codecs that no recording has: {sorted(unknown)}")
-
-
-def _codecs(listed: list[dict[str, Any]]) -> set[str]:
-    return {str(codec["name"]) for codec in listed}
 
 
 def labels(folder: Path, group: str, name: str) -> list[str]:

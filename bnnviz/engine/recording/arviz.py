@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bnnviz import optional
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.errors import BnnvizError
@@ -15,7 +17,6 @@ from bnnviz.files import write_whole
 from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
-    import numpy as np
     import xarray
 
     from bnnviz.targets import Target
@@ -68,9 +69,12 @@ def to_arviz(run: AnyRun, predictions: bool | None = None) -> xarray.DataTree:
     """
     from bnnviz.engine.recording import arviz_groups
 
-    stats = run.sample_stats
-    lp, depths = arviz_groups.log_densities(run.target, run.draws), arviz_groups.tree_depths(stats)
-    stats |= ({} if lp is None else {"lp": lp}) | ({} if depths is None else {"tree_depth": depths})
+    stats, lp = run.sample_stats, arviz_groups.log_densities(run.target, run.draws)
+    if lp is not None:
+        stats["lp"] = lp
+    if "reached_max_treedepth" in stats:
+        # d complete doublings take 2^d - 1 leapfrog steps; a started one counts as well.
+        stats["tree_depth"] = np.ceil(np.log2(stats["n_steps"] + 1))
     made = tree(run.draws, run.log_weights, list(run.target.names()), header(run), stats)
     return arviz_groups.completed(made, run, predictions)
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from bnnviz import optional
-from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws, output_scale, probabilities_of
+from bnnviz.engine.evaluation.metrics import NetworkDraws, drawn_classes, network_draws, output_scale, probabilities_of
 from bnnviz.engine.evaluation.named_draws import named_draws
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.predictions import at_once, training_rows
@@ -40,14 +40,6 @@ def log_densities(target: Target, draws: np.ndarray) -> np.ndarray | None:
     return torch.cat(found).numpy().reshape(draws.shape[:2]) if found else np.empty(draws.shape[:2])
 
 
-def tree_depths(stats: dict[str, np.ndarray]) -> np.ndarray | None:
-    """Return the depth of each tree from its leapfrog steps; None without trees."""
-    # d complete doublings take 2^d - 1 steps; a started one counts as well.
-    if "reached_max_treedepth" not in stats:
-        return None
-    return np.ceil(np.log2(stats["n_steps"] + 1))
-
-
 def size(given: NetworkDraws) -> int:
     """Return the number of numbers in the largest group of a network."""
     return len(given.theta) * max(len(given.target.y), 1) * max(given.target.likelihood.columns, 1)
@@ -63,8 +55,10 @@ def of_network(given: NetworkDraws, seed: int) -> tuple[dict[str, dict[str, np.n
         with torch.no_grad():
             f = target.outputs(part, target.x)
             densities.append(target.likelihood_at(part).log_density(f, target.y).double().cpu().numpy())
-        if likelihood.task != "outputs":
-            drawn.append(_drawn(target, part, f, rng))
+        if likelihood.task == "regression":
+            drawn.append(ObservationLaw(target, part, f).draw(rng))
+        elif likelihood.task == "classification":
+            drawn.append(drawn_classes(probabilities_of(target, f, part), rng))
     density = np.concatenate(densities)
     if likelihood.task == "regression":
         density = density - math.log(output_scale(target)) * likelihood.columns
@@ -80,15 +74,6 @@ def of_network(given: NetworkDraws, seed: int) -> tuple[dict[str, dict[str, np.n
     inputs = ["input", *(f"input_{k}" for k in range(2, np.ndim(x)))] if np.ndim(x) > 1 else []
     columns = ["output"] if likelihood.columns > 1 else []
     return groups, {"y": [_ROWS, *columns], "inputs": [_ROWS, *inputs]}
-
-
-def _drawn(target: BNN, theta: torch.Tensor, f: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
-    """Draw an observation, or a class, for each draw and row."""
-    if target.likelihood.task == "regression":
-        return ObservationLaw(target, theta, f).draw(rng)
-    probabilities = probabilities_of(target, f, theta)
-    uniform = rng.random((*probabilities.shape[:2], 1))
-    return (probabilities.cumsum(-1)[..., :-1] < uniform).sum(-1)
 
 
 def completed(made: xarray.DataTree, run: AnyRun, predictions: bool | None) -> xarray.DataTree:

@@ -149,7 +149,7 @@ class Recording:
     @cached_property
     def size(self) -> int:
         """Size on disk in bytes."""
-        return sum(map(_size, self.files()))
+        return sum(_fact(path, "st_size") for path in self.files())
 
     @property
     def whole(self) -> int:
@@ -217,22 +217,18 @@ class Recording:
 
     def names(self) -> list[str]:
         """Return a label for each coordinate of the draws."""
-        return self._labels("posterior", "coordinate")
+        check_zarr()
+        self.files()
+        try:
+            return arrays.labels(self.folder / DRAWS, "posterior", "coordinate")
+        except arrays.BROKEN as error:
+            raise self.damaged(DRAWS) from error
 
     def check(self) -> None:
         """Read and check the whole recording."""
         self.checkpoint(), self.header, self.last_summary, self.start_points(), self.read_log_weights()
         if self.read_draws() is None and self.header["spec"].get("draws") is not None:
             raise self.damaged(f"{DRAWS}/{X}")
-
-    def _labels(self, group: str, name: str) -> list[str]:
-        """Return the labels of an axis of the arrays in a group."""
-        check_zarr()
-        self.files()
-        try:
-            return arrays.labels(self.folder / DRAWS, group, name)
-        except arrays.BROKEN as error:
-            raise self.damaged(DRAWS) from error
 
     def _array(self, path: str, most: int | None) -> np.ndarray | None:
         """Return an array, or its first columns; data beyond the progress may be incomplete."""
@@ -311,20 +307,12 @@ class Recording:
         )
 
 
-def _size(path: Path) -> int:
-    """Return the bytes of a file; 0 for a removed one."""
+def _fact(path: Path, name: str) -> float:
+    """Return the size or the time of the last change of a file (`os.stat_result`); 0 for a removed one."""
     try:
-        return path.lstat().st_size
+        return getattr(path.lstat(), name)
     except OSError:
         return 0
-
-
-def _changed(path: Path) -> float:
-    """Return the time of a file's last change; 0 for a removed one."""
-    try:
-        return path.lstat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -338,7 +326,8 @@ def recordings() -> Iterator[tuple[Recording, str | None]]:
     """Yield all recordings, newest first, each with an error message or None."""
     if not recordings_folder().is_dir():
         return
-    for folder in sorted(_entries(recordings_folder()), key=_changed, reverse=True):
+    folders = _entries(recordings_folder())
+    for folder in sorted(folders, key=lambda folder: _fact(folder, "st_mtime"), reverse=True):
         if folder.name.startswith(".") or not os.path.lexists(folder):
             continue
         recording = Recording(folder)

@@ -71,7 +71,7 @@ def of_run(run: AnyRun, points: str, chains: int, seed: int) -> StartPoints:
     """Take starting points from a run of this process, like `read`."""
     if not run.draws.shape[1] or not run.alive.any():
         raise BnnvizError("The run to start from has no draws yet. Continue it first.", "start")
-    logs = run.log_weights if run.sampler.traits.weighted else _logs(run.event_weights()) if points == DRAWS else None
+    logs = run.correcting_log_weights if points == DRAWS else run.log_weights
     taken = _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
     return replace(taken, learned=_learned(run.spec.sampler, as_dicts(run.state)))
 
@@ -96,15 +96,8 @@ def _log_weights(recording: Recording, found: ExportedDraws, spec: dict[str, Any
             f"Draws of {spec['sampler']} may need weights, which only its target gives, and that of {recording.name} is"
             f" no registered one: start from {LAST}."
         )
-    weights = _logs(resume(recording.folder).event_weights())
-    return None if weights is None else weights[:, : found.draws.shape[1]]
-
-
-def _logs(weights: np.ndarray | None) -> np.ndarray | None:
-    if weights is None:
-        return None
-    with np.errstate(divide="ignore"):
-        return np.log(weights)
+    logs = resume(recording.folder).correcting_log_weights
+    return None if logs is None else logs[:, : found.draws.shape[1]]
 
 
 def _taken(

@@ -101,7 +101,8 @@ class RecordingWriter:
             if self.run.spec.draws is None:
                 self._write_array_at_once()
             elif self.run.phase == "done":
-                self._cut()
+                for array in self._arrays.values():  # to the common draws of all living chains
+                    _lengthen(array, self.run.store.common(self.run.alive))
             if summary and self.run.store.common(self.run.alive):
                 write_json(self.folder / SUMMARY, {"format": FORMAT, **to_json(summarise(self.run))})
             self._write_header()
@@ -159,15 +160,12 @@ class RecordingWriter:
         if self.run.begun.start_points is not None:
             write_whole(self.folder / START, self.run.begun.start_points)
         self._write_header()
-        root = self._new_root()
-        root.attrs["bnnviz"] = json.dumps(header(self.run))
-        return self._new_arrays(root) if self.run.spec.draws is not None else {}
-
-    def _new_root(self) -> zarr.Group:
         import zarr
 
         # Never recreated: the user may have moved the folder away.
-        return zarr.open_group(self.folder / DRAWS, mode="w-", zarr_format=3)
+        root = zarr.open_group(self.folder / DRAWS, mode="w-", zarr_format=3)
+        root.attrs["bnnviz"] = json.dumps(header(self.run))
+        return self._new_arrays(root) if self.run.spec.draws is not None else {}
 
     def _new_arrays(self, root: zarr.Group) -> dict[str, zarr.Array]:
         arrays = {}
@@ -249,12 +247,6 @@ class RecordingWriter:
 
     # --- ending
 
-    def _cut(self) -> None:
-        """Cut the arrays to the common draws of all living chains."""
-        whole = self.run.store.common(self.run.alive)
-        for array in self._arrays.values():
-            _lengthen(array, whole)
-
     def _write_array_at_once(self) -> None:
         """Write the draws of a run without an end atomically; its checkpoint has them too."""
         import zarr
@@ -292,6 +284,8 @@ def _buffers(run: AnyRun) -> dict[str, torch.Tensor]:
 
 def _new_array(root: zarr.Group, path: str, buffer: torch.Tensor, names: list[str] | None) -> zarr.Array:
     """Return a new empty array for a store's draws; (chain, draw) for scalars."""
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
     chains, room, dim = buffer.shape
     each = max(1, min(room, _CHUNK // max(chains * dim * buffer.element_size(), 1)))
     group, _, variable = path.rpartition("/")
@@ -304,7 +298,7 @@ def _new_array(root: zarr.Group, path: str, buffer: torch.Tensor, names: list[st
         dtype=str(buffer.dtype).removeprefix("torch."),
         fill_value=float("nan"),
         dimension_names=("chain", "draw", "coordinate")[:ndim],
-        compressors=_checked(),
+        compressors=[ZstdCodec(level=1), Crc32cCodec()],  # fast, with a checksum
         config={"write_empty_chunks": True},
     )
     _label(group, "chain", np.arange(chains))
@@ -318,13 +312,6 @@ def _label(group: zarr.Group, name: str, values: np.ndarray) -> None:
     # Overwritten if a process was killed between writing the label and its array.
     array = group.create_array(name, shape=values.shape, dtype=kind, dimension_names=(name,), overwrite=True)
     array[:] = values
-
-
-def _checked() -> list[Any]:
-    """Return the codecs of chunks: fast, with a checksum."""
-    from zarr.codecs import Crc32cCodec, ZstdCodec
-
-    return [ZstdCodec(level=1), Crc32cCodec()]
 
 
 def _lengthen(array: zarr.Array, end: int) -> None:

@@ -113,18 +113,11 @@ def _is_store(value: Any) -> bool:
     return steps and fits and bool((value["counts"] >= 0).all() and (value["made"] >= value["counts"]).all())
 
 
-def _is_tensor(value: Any) -> bool:
-    return value is None or (isinstance(value, Tensor) and value.ndim <= 2)
-
-
 def _is_point(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 2 and len(value) == 1
 
 
-def _is_potential(value: Any) -> bool:
-    return isinstance(value, float)
-
-
+_FINGERPRINT = {"dim": is_count, "x": _is_point, "potential": lambda value: isinstance(value, float)}
 #: Checks of the parts of a checkpoint.
 _CONTENTS: dict[str, Check] = {
     **dict.fromkeys(("spec", "begun"), is_spec),
@@ -133,8 +126,8 @@ _CONTENTS: dict[str, Check] = {
     **dict.fromkeys(("steps", "generation"), is_count),
     **dict.fromkeys(("gradients", "seconds", "cpu_seconds", "device_seconds"), is_amount),
     **dict.fromkeys(("store", "logs", "path", "draw_stats"), _is_store),
-    **dict.fromkeys(("mode", "origin", "events"), _is_tensor),
-    "given": or_none(record({"dim": is_count, "x": _is_point, "potential": _is_potential}, {"generation": is_count})),
+    **dict.fromkeys(("mode", "origin", "events"), or_none(lambda value: isinstance(value, Tensor) and value.ndim <= 2)),
+    "given": or_none(record(_FINGERPRINT, {"generation": is_count})),
     "phase": is_phase,
     "notes": list_of(is_message),
     "changes": list_of(is_change),
@@ -146,16 +139,13 @@ _CONTENTS: dict[str, Check] = {
 }
 
 
-def check_state(state: Any, chains: int, dim: int, dtype: torch.dtype) -> None:
-    """Raise for a restored state with another number of chains or dimensions than its run."""
-    x = getattr(state, "x", None)
+def restored_state(sampler: Sampler, saved: dict[str, Any], chains: int, dtype: torch.dtype) -> Any:
+    """Return the saved state of a prepared sampler; raise for another number of chains or dimensions."""
+    state = restored(get_type_hints(type(sampler).init)["return"], saved, sampler.target.device)
+    x, dim = getattr(state, "x", None), sampler.target.dim
     if x is not None and (x.shape != (chains, dim) or x.dtype != dtype):
         raise damaged("x")
     for name, part in zip(state._fields, state, strict=True):
         if name != "adaptation" and any(tensor.ndim and len(tensor) != chains for tensor in flat(part)):
             raise damaged(name)
-
-
-def restored_state(sampler: Sampler, saved: dict[str, Any]) -> Any:
-    """Return the saved state of a prepared sampler."""
-    return restored(get_type_hints(type(sampler).init)["return"], saved, sampler.target.device)
+    return state

@@ -45,7 +45,9 @@ class BlockStore:
             if name not in self._blocks:
                 # Copy: a view would keep all draws in memory.
                 block = draws[:, first : first + BLOCK].detach().cpu().contiguous().clone()
-                name = _name(block)
+                digest = hashlib.blake2b(block.numpy(), digest_size=16)
+                digest.update(f"{block.dtype} {tuple(block.shape)}".encode())
+                name = digest.hexdigest()
                 self._blocks.setdefault(name, block)
                 if place == len(known) and first + BLOCK <= whole:
                     known.append(name)
@@ -64,12 +66,6 @@ class BlockStore:
     def size(self, names: Iterable[str]) -> int:
         """Return the bytes of these blocks."""
         return sum(self._blocks[name].numel() * self._blocks[name].element_size() for name in names)
-
-
-def _name(block: Tensor) -> str:
-    digest = hashlib.blake2b(block.numpy(), digest_size=16)
-    digest.update(f"{block.dtype} {tuple(block.shape)}".encode())
-    return digest.hexdigest()
 
 
 class DrawStore:
@@ -122,7 +118,9 @@ class DrawStore:
         np.maximum.at(self.made, chain.cpu().numpy(), (number + 1).cpu().numpy())
         while self.limit is None and int(index.max()) // self.every >= self.buffer.shape[1]:
             self._thin()
-        self._add_early(chain, number, x)
+        early = number < self.skip
+        if early.any():
+            self.early[chain[early], number[early] % self.early.shape[1]] = x[early]
         keep = (index >= 0) & (index % self.every == 0)
         if self.limit is not None:
             keep &= index < self.limit
@@ -130,11 +128,6 @@ class DrawStore:
         self.buffer[chain, slot] = x[keep]
         self._room.written(x[keep])
         np.maximum.at(self.counts, chain.cpu().numpy(), (slot + 1).cpu().numpy())
-
-    def _add_early(self, chain: Tensor, index: Tensor, x: Tensor) -> None:
-        early = index < self.skip
-        if early.any():
-            self.early[chain[early], index[early] % self.early.shape[1]] = x[early]
 
     def settling(self, alive: np.ndarray) -> Tensor:
         """Return the last common draws of the warm-up of all living chains, (chains, draws, dim)."""

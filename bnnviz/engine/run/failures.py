@@ -94,7 +94,7 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: l
     at = step_batch.column("failed") & ~torch.isfinite(potential)
     for step, chain in at.nonzero().tolist():
         x, begun = sampler.reach(step_batch.before[step]), sampler.positions(step_batch.before[0])
-        if x is not None and not (_is_near(x[chain], begun) and _is_at_edge(target, x[chain], begun)):
+        if x is not None and not _is_at_edge(target, x[chain], begun):
             ways = [
                 Remedy("take smaller steps"),
                 Remedy("use double precision", {"dtype": "float64"}),
@@ -117,12 +117,10 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: l
     return None
 
 
-def _is_near(x: Tensor, begun: Tensor) -> bool:
-    return bool((x.abs() < _OVERFLOWS).all()) and bool(torch.isfinite(begun).all())
-
-
 def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
     """Return whether a chain at x (dim,) is at an edge of the support, given starting points (chains, dim)."""
+    if not bool((x.abs() < _OVERFLOWS).all() and torch.isfinite(begun).all()):
+        return False
     points = torch.cat([begun, x[None]])
     return has_edge_around(target, points, 1e-3 + float((points - points[0]).abs().max()))
 

@@ -132,6 +132,15 @@ class KeptDraws:
         return self.logs.view(self.alive)[..., 0].cpu().numpy()
 
     @property
+    def correcting_log_weights(self) -> np.ndarray | None:
+        """The log weights of the draws, or those that correct the bias of draws at events; None for equal ones."""
+        weights = None if self.sampler.traits.weighted else self.event_weights()
+        if weights is None:
+            return self.log_weights
+        with np.errstate(divide="ignore"):
+            return np.log(weights)
+
+    @property
     def sample_stats(self) -> dict[str, np.ndarray]:
         """Sample statistics of the living chains' draws by name, (chains, draws) each; nan if unknown."""
         kept = self.draw_stats.view(self.alive).cpu().numpy()

@@ -141,10 +141,14 @@ class Restorable(KeptDraws):
         self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)
         self.origin = None if saved["origin"] is None else saved["origin"].to(self.device)
         self.sampler.prepare(self.target, self.mode)
-        self.state = checkpoint.restored_state(self.sampler, saved["kernel"])
-        checkpoint.check_state(self.state, self.spec.chains, self.target.dim, self.dtype)
+        self.state = checkpoint.restored_state(self.sampler, saved["kernel"], self.spec.chains, self.dtype)
         self.target.rejected = RejectedPoints(**saved["rejected"])
-        self._draw_on(saved["rng"])
+        if len(saved["rng"]) == len(self.rng.get_state()):
+            self.rng.set_state(saved["rng"])
+        else:  # of another kind of device, whose generator's state is a seed here
+            digest = hashlib.sha256(saved["rng"].numpy().tobytes()).digest()
+            self.rng.manual_seed(int.from_bytes(digest[:_SEED_BYTES], "big"))
+            self.notes.append(Message("other_device", device=self.device.type))
         if saved["emitter"] is not None:
             self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.draw_collector.load(saved["emitter"])
@@ -153,12 +157,3 @@ class Restorable(KeptDraws):
         self.events = None if saved["events"] is None else saved["events"].to(self.device)
         for listener in self.on_move:
             listener()
-
-    def _draw_on(self, numbers: Tensor) -> None:
-        """Continue from a generator's state; a generator of another kind of device is seeded by it instead."""
-        if len(numbers) == len(self.rng.get_state()):
-            self.rng.set_state(numbers)
-            return
-        digest = hashlib.sha256(numbers.numpy().tobytes()).digest()
-        self.rng.manual_seed(int.from_bytes(digest[:_SEED_BYTES], "big"))
-        self.notes.append(Message("other_device", device=self.device.type))

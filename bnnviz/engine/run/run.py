@@ -87,7 +87,13 @@ class Run(Restorable):
         self.changes: list[tuple[int, dict[str, Any]]] = []
         self.notes: list[Message] = []
         self._learned: Mapping[str, np.ndarray] = {}
-        self._points = None if spec.start_points is None else self._given_points()
+        self._points: torch.Tensor | None = None  # (chains, dim), given by a recording
+        if spec.start_points is not None:
+            points = StartPoints.unpack(spec.start_points)
+            points.check(self.target.dim)
+            self.notes += points.remarks(spec)
+            self._learned = points.learned if points.warmed_up(spec) else {}
+            self._points = torch.as_tensor(points.dealt(spec.chains)).to(self.device, self.dtype)
         self.error: Message | None = None
         self.generation, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
         self.alive = np.ones(spec.chains, dtype=bool)
@@ -113,14 +119,6 @@ class Run(Restorable):
         self.on_work: list[Callable[[], None]] = []  # called after each piece of work, including the start search
         self.on_move: list[Callable[[], None]] = []
         self.on_renewal: list[Callable[[], None]] = []
-
-    def _given_points(self) -> torch.Tensor:
-        """Return the starting points given by a recording, (chains, dim)."""
-        points = StartPoints.unpack(self.spec.start_points)
-        points.check(self.target.dim)
-        self.notes += points.remarks(self.spec)
-        self._learned = points.learned if points.warmed_up(self.spec) else {}
-        return torch.as_tensor(points.dealt(self.spec.chains)).to(self.device, self.dtype)
 
     @property
     def warmup_moves(self) -> int:
@@ -273,7 +271,8 @@ class Run(Restorable):
         numbers, rejected = self.rng.get_state(), vars(self.target.rejected).copy()
         learns = self.phase == "tuning"
         step_batch = take(self.numbers, before, length, self.steps, learns=learns)
-        ends = [self._first_failure(step_batch)]
+        failed = (step_batch.column("failed") & torch.as_tensor(self.alive, device=self.device)).any(1).nonzero()
+        ends = [int(failed[0]) if len(failed) else None]  # the first step in which a living chain failed
         if not learns:
             collected = self.draw_collector.save()
             rows = self.draw_collector.collect(step_batch)
@@ -287,12 +286,6 @@ class Run(Restorable):
                 self.draw_collector.load(collected)
                 rows = self.draw_collector.collect(step_batch)
         return step_batch, None if learns else rows
-
-    def _first_failure(self, step_batch: StepBatch) -> int | None:
-        """Return the first step in which a living chain failed."""
-        failed = step_batch.column("failed") & torch.as_tensor(self.alive, device=self.device)
-        steps = failed.any(1).nonzero()
-        return int(steps[0]) if len(steps) else None
 
     @property
     def _wants_kernel(self) -> bool:

@@ -260,7 +260,7 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     for step in range(0, 200_000, 50):
         history.reached(step)
         history.add(Checkpoint(step, bytes(1000)))
-    steps = np.array([mark.step for mark in history._checkpoints])
+    steps = np.array([mark.step for mark in history.checkpoints])
     assert len(steps) <= 160
     assert (steps[0], steps[-1]) == (0, 199_950)
     gaps, age = np.diff(steps), 199_950 - steps[:-1]
@@ -270,8 +270,8 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     large = History()
     for step in range(40):
         large.add(Checkpoint(step, bytes(timetravel._MOST_BYTES // 10)))
-    assert len(large._checkpoints) <= 10
-    assert (large._checkpoints[0].step, large._checkpoints[-1].step) == (0, 39)
+    assert len(large.checkpoints) <= 10
+    assert (large.checkpoints[0].step, large.checkpoints[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
         History().before(10)
 
@@ -299,13 +299,13 @@ def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, A
 
 def all_come_back(history: History, had: dict[int, Any]) -> int:
     """Take every mark up, and compare its stores; return how many marks there are."""
-    for mark in history._checkpoints:
+    for mark in history.checkpoints:
         for found, requested in zip(kept(restored(mark.data, history.block_store)), had[mark.step], strict=True):
             assert torch.equal(found[0], requested[0])
             assert (found[1] == requested[1]).all()
             assert (found[2] == requested[2]).all()
             assert found[3] == requested[3]
-    return len(history._checkpoints)
+    return len(history.checkpoints)
 
 
 @pytest.mark.slow
@@ -317,7 +317,7 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     assert run.store.every >= 4
     run.change({"refresh_rate": 3.0})
     had |= noted(history, run, 25, 1600)
-    again = restored(history._checkpoints[20].data, history.block_store)
+    again = restored(history.checkpoints[20].data, history.block_store)
     had |= noted(history, again, 25, 1000)
     assert all_come_back(history, had) == 64
     # Each store once for each of its thinnings and eras, and for each mark the block that was not full yet.
@@ -327,10 +327,10 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
     assert (
         history.block_store.size(history.block_store._blocks)
-        < times * full + len(history._checkpoints) * draw_store.BLOCK * each
+        < times * full + len(history.checkpoints) * draw_store.BLOCK * each
     )
     history.part(500)
-    history.note(restored(history._checkpoints[-1].data, history.block_store))
+    history.note(restored(history.checkpoints[-1].data, history.block_store))
     assert all_come_back(history, had) == 20
 
 

@@ -90,6 +90,9 @@ def test_a_sample_statistic_is_followed_by_its_name() -> None:
     trace, acf = shown(run, kind="stat", name="n_steps")
     assert trace["label"] == "n_steps" and acf
     np.testing.assert_array_equal(trace["values"], run.sample_stats["n_steps"])
-    assert run.following[0] == "PC 1" and run.projected(run.store.view(run.alive)).shape == (2, 60)
+    assert run.frames.components.label == "PC 1" and run.frames.components.of(run.store.view(run.alive)).shape == (
+        2,
+        60,
+    )
     with pytest.raises(bnnviz.BnnvizError, match="no sample statistic 'lp' to follow; choose acceptance_rate, "):
         run.watch(component={"kind": "stat", "name": "lp"})

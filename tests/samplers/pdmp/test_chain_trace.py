@@ -21,14 +21,14 @@ def run(request) -> ViewedRun:
 
 
 def test_the_path_ends_where_the_flow_leads_and_heads_where_it_goes(run: ViewedRun):
-    path, plane, now = run.frame(["path"])["path"], run.plane(), run.chain_trace.now
+    path, plane, now = run.frame(["path"])["path"], run.frames.plane(), run.chain_trace.now
     x, v = (part.double().numpy() for part in run.chain_trace.end_of(now))
     assert (path["now_x"], path["now_y"]) == pytest.approx((x - plane.centre) @ plane.axes, abs=1e-5)
     assert (path["now_dx"], path["now_dy"]) == pytest.approx(v @ plane.axes, abs=1e-5)
 
 
 def test_the_path_goes_through_the_flow_between_two_events(run: ViewedRun):
-    plane, segment = run.plane(), run.chain_trace.past[-1]
+    plane, segment = run.frames.plane(), run.chain_trace.past[-1]
     path = run.frame(["path"])["path"]
     points = np.column_stack([path["x"], path["y"]])
     each = 8 if run.sampler.curved else 1
