@@ -26,7 +26,6 @@ _LEDGER = 200  # moves in the ledger
 _BENCHMARK, _DRAWS, _WIDTH, _CENTRES = 400, 1000, 0.3, 30
 _FEWEST = 3  # draws for a ratio
 _SIDES = {"func": FUNCTIONAL, "point": POINT}
-_TITLES = {"func": "FuncHMC", "point": "HMC"}
 
 
 class _Moved(NamedTuple):
@@ -115,19 +114,19 @@ class Wells(SamplerComparison):
         low, high = self.target.window()[0]
         self.line = np.linspace(low, high, _POINTS)
         self.edges = torch.linspace(low, high, _BINS + 1, dtype=torch.float64)
-        self.truth, self._mass = self._known()
-        self.rng = torch.Generator().manual_seed(self._values["seed"])
-        self.sides: dict[str, Side] = {}
-        self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})
-
-    def _known(self) -> tuple[np.ndarray, Tensor]:
-        """Return the density on the line, and its mass in the bins."""
+        # The density on the line, and its mass in the bins.
         fine = np.linspace(-6, 6, 48_001)
         weight = np.exp(-self.target.potential(torch.as_tensor(fine[:, None])).numpy())
         weight /= np.trapezoid(weight, fine)
         below = np.concatenate([[0.0], np.cumsum(0.5 * (weight[1:] + weight[:-1]) * np.diff(fine))])
         at = np.interp(self.edges.numpy(), fine, below)
-        return np.interp(self.line, fine, weight), torch.as_tensor(np.diff(np.concatenate([[0.0], at, [1.0]])))
+        self.truth = np.interp(self.line, fine, weight)
+        self._mass = torch.as_tensor(np.diff(np.concatenate([[0.0], at, [1.0]])))
+        sd = self._values["first_sd"]
+        self._first = np.exp(-0.5 * (self.line / sd) ** 2) / (sd * (2 * np.pi) ** 0.5)  # functional, as a density
+        self.rng = torch.Generator().manual_seed(self._values["seed"])
+        self.sides: dict[str, Side] = {}
+        self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})  # after so many steps
 
     @property
     def steps(self) -> int:
@@ -211,7 +210,7 @@ class Wells(SamplerComparison):
             "emits": list(self.parts),
             "x": self.line,
             "truth": self.truth,
-            "first": self._first(),
+            "first": self._first,
             "first_distance": self.first_distance,
             "moves": self._values["moves"],
             "runs": RUNS,
@@ -221,23 +220,23 @@ class Wells(SamplerComparison):
     def first_distance(self) -> float:
         """Total variation between the first functional and the truth."""
         # The integral over the window misses half of the part of the first functional outside it.
-        outside = max(0.0, 1 - float(np.trapezoid(self._first(), self.line)))
-        return float(0.5 * (np.trapezoid(np.abs(self._first() - self.truth), self.line) + outside))
+        outside = max(0.0, 1 - float(np.trapezoid(self._first, self.line)))
+        return float(0.5 * (np.trapezoid(np.abs(self._first - self.truth), self.line) + outside))
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the requested `parts`; before the start only the status."""
         self._seq += 1
-        makers: dict[str, Callable[[], dict[str, Any]]] = {"status": self._status}
-        if self.sides:
-            makers |= {
-                "caption": self._caption,
-                "table": self._table,
-                "wells": self._wells,
-                "ledger": self._ledger,
-                "pooled": self._pooled,
-                "ratio": self._ratio,
-            }
-        return {"seq": self._seq} | {name: makers[name]() for name in want if name in makers}
+        makers: dict[str, Callable[[], dict[str, Any]]] = {
+            "status": self._status,
+            "caption": self._caption,
+            "table": self._table,
+            "wells": self._wells,
+            "ledger": self._ledger,
+            "pooled": self._pooled,
+            "ratio": self._ratio,
+        }
+        known = self.parts if self.sides else ("status",)
+        return {"seq": self._seq} | {name: makers[name]() for name in want if name in known}
 
     def _status(self) -> dict[str, Any]:
         return {
@@ -288,8 +287,10 @@ class Wells(SamplerComparison):
             return {"text": text, "kind": "phase", "warning": "", "remedies": []}
         figures = self.figures()
         func, hmc = figures[FUNCTIONAL], figures[POINT]
+        fates = ["accepted" if self.sides[name].moves[-1].accepted else "rejected" for name in _SIDES]
+        fate = f"FuncHMC {fates[0]}; HMC {fates[1]}" if fates[0] != fates[1] else f"both {fates[0]}"
         text = (
-            f"Move {self.steps}: {self._fates()}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the"
+            f"Move {self.steps}: {fate}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the"
             f" truth and HMC's {hmc['median']:.2f}; both wells are covered in {100 * func['covered']:.0f} % and"
             f" {100 * hmc['covered']:.0f} % of them."
         )
@@ -307,13 +308,6 @@ class Wells(SamplerComparison):
             start = f"The first functional alone is {self.first_distance:.2f} from it: part of the lead was there at"
             return f"{start} the start; and {cost}."
         return f"The first functional is {self.first_distance:.2f} from it, no help here; but {cost}."
-
-    def _fates(self) -> str:
-        """Return which of the last two moves were accepted."""
-        fates = ["accepted" if self.sides[name].moves[-1].accepted else "rejected" for name in _SIDES]
-        if len({*fates}) == 1:
-            return f"both {fates[0]}"
-        return "; ".join(f"{_TITLES[name]} {fate}" for name, fate in zip(_SIDES, fates, strict=True))
 
     def _table(self) -> dict[str, Any]:
         if not self.steps:
@@ -335,18 +329,12 @@ class Wells(SamplerComparison):
         each = {f"{name}_{key}": value for name, side in self.figures().items() for key, value in side.items()}
         return each | {"first_distance": self.first_distance}
 
-    def _densities(self, coefficients: list[Tensor]) -> np.ndarray:
-        reading = self.sides["func"].sampler.reading
-        return reading.density(torch.stack(coefficients), torch.as_tensor(self.line)).numpy()
-
-    def _first(self) -> np.ndarray:
-        """Return the density of the first functional on the line."""
-        sd = self._values["first_sd"]
-        return np.exp(-0.5 * (self.line / sd) ** 2) / (sd * (2 * np.pi) ** 0.5)
-
     def _wells(self) -> dict[str, Any]:
         func, hmc = (self.sides[name].moves[-_SHOWN:] for name in _SIDES)
-        y = self._densities([move.at for move in func]) if func else np.empty((0, len(self.line)))
+        y = np.empty((0, len(self.line)))
+        if func:
+            coefficients = torch.stack([move.at for move in func])
+            y = self.sides["func"].sampler.reading.density(coefficients, torch.as_tensor(self.line)).numpy()
         return {
             "y": y,
             "accepted": np.array([move.accepted for move in func], dtype=bool),

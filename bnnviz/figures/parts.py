@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bnnviz.engine.recording import reader
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Drawing
@@ -36,10 +35,6 @@ def part(source: Any, name: str, what: str) -> FramePart:
         raise BnnvizError(
             f"{what.capitalize()} cannot be read from {type(source).__name__}: give a Run or a recording.", "source"
         )
-    return _recorded(recording, name, what)
-
-
-def _recorded(recording: reader.Recording, name: str, what: str) -> FramePart:
     from bnnviz.engine.recording.resume import resume
 
     run = resume(recording.folder, target=getattr(recording, "target", None))

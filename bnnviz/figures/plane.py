@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,11 @@ def contours(known: dict[str, Any] | None) -> list[Mark]:
     fills = contour_generator(known["x"], known["y"], known["density"], fill_type=FillType.OuterOffset)
     drawn: list[Mark] = []
     for place, (low, high) in enumerate(zip(LEVELS[:-1], LEVELS[1:], strict=True)):
-        polygons = [_rings(*piece) for piece in zip(*fills.filled(low, high), strict=True)]
+        # Of each region the outer ring, and those of its holes.
+        polygons = [
+            [points[first:last] for first, last in pairwise(offsets)]
+            for points, offsets in zip(*fills.filled(low, high), strict=True)
+        ]
         drawn.append(Area(polygons, colour=f"contour {place}", still=True))
     edges = joined(piece for level in LEVELS[:-1] for piece in lines.lines(level))
     return [*drawn, Line(edges[:, 0], edges[:, 1], 1.0, colour="contour_line", still=True)]
@@ -84,11 +89,6 @@ def contours(known: dict[str, Any] | None) -> list[Mark]:
 def level_line(x: Any, y: Any, values: Any, level: float) -> np.ndarray:
     """Return the line (points, 2), with gaps, on which values (y, x) have a level."""
     return joined(contour_generator(x, y, values, line_type=LineType.Separate).lines(level))
-
-
-def _rings(points: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
-    """Return the outer ring of a region, and those of its holes."""
-    return [points[first:last] for first, last in zip(offsets[:-1], offsets[1:], strict=True)]
 
 
 def _similar(plane: dict[str, Any]) -> bool:

@@ -39,7 +39,11 @@ class Acf(Figure):
         noise = 1.96 / np.sqrt(max(part.get("draws", 0), 1))
         marks: list[Mark] = [_noise(lag, noise)] if part.get("draws") else []
         marks.append(_bars(lag, acf))
-        lags, ess = _telling(acf, noise), part.get("ess", np.nan)
+        # Up to three times the first lag within the noise.
+        within = np.flatnonzero(acf <= noise)
+        requested = 3 * within[0] if within.size else LAGS[-1]
+        lags = next((lags for lags in LAGS if lags >= requested), LAGS[-1])
+        ess = part.get("ess", np.nan)
         up = extent(acf[lag <= lags], [FLOOR, 1.0])
         return _drawing(marks, part["label"], lags, up, note=f"ESS {ess:,.0f}" if np.isfinite(ess) else "")
 
@@ -51,13 +55,6 @@ def _bars(lag: np.ndarray, acf: np.ndarray, label: str = "ACF") -> Bars:
 def _noise(lag: np.ndarray, noise: float) -> Band:
     half = np.full(len(lag), noise)
     return Band(lag, -half, half, colour="grey", label="95 % of white noise")
-
-
-def _telling(acf: np.ndarray, noise: float) -> int:
-    """Return the last lag to show: three times the first one within the noise."""
-    within = np.flatnonzero(acf <= noise)
-    requested = 3 * within[0] if within.size else LAGS[-1]
-    return next((lags for lags in LAGS if lags >= requested), LAGS[-1])
 
 
 def _drawing(marks: Sequence[Mark], label: str, lags: int, up: Any, note: str = "") -> Drawing:

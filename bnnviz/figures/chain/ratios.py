@@ -16,6 +16,7 @@ from bnnviz.numerals import general
 
 BOX, CAP = 0.3, 0.16  # half of its height, and of the ends of its whiskers
 START, FARTHEST = 1.25, 4.0  # of the axis, at first and at most
+_CORNERS = (-BOX, -BOX, BOX, BOX, -BOX)
 EDGE = 0.985  # of the axis: the position of values beyond it
 LARGEST = Kind("largest", "circle", "blue", True)
 
@@ -42,7 +43,8 @@ class RateRatios(Figure):
         lines += [(low, side, high, side) for side in (-BOX, BOX)] + [(at, -BOX, at, BOX) for at in (low, high)]
         marks: list[Mark] = []
         for over, colour in ((False, "blue"), (True, "magenta")):
-            box = [_rectangle(*each)] if (each := _clipped(low, high, over)) else []
+            ends = _clipped(low, high, over)
+            box = [[np.column_stack([np.array(ends)[[0, 1, 1, 0, 0]], _CORNERS])]] if ends else []
             cut = [(*ends, y0, y1) for x0, y0, x1, y1 in lines if (ends := _clipped(x0, x1, over))]
             x0, x1, y0, y1 = np.array(cut).T if cut else np.empty((4, 0))
             look = {"colour": colour, "label": "" if over else "least to 99 %"}
@@ -71,10 +73,6 @@ def _clipped(first: float, last: float, over: bool) -> tuple[float, float] | Non
     """Return the part of an interval on one side of 1, or None if it is empty."""
     begin, end = (max(first, 1.0), last) if over else (first, min(last, 1.0))
     return None if begin > end or (over and end <= 1.0) else (begin, end)
-
-
-def _rectangle(left: float, right: float) -> list[np.ndarray]:
-    return [np.array([[left, -BOX], [right, -BOX], [right, BOX], [left, BOX], [left, -BOX]])]
 
 
 def ratios(source: Any) -> Drawing:

@@ -39,12 +39,14 @@ class Thinning(Figure):
         """Draw a segment: ``rate`` at ``rate_t``, pieces of the envelope, proposals and the refresh clock."""
         rate, refresh = np.asarray(part["rate"]), part["refresh_t"]
         clock = [] if refresh is None else [refresh]  # NaN in a frame, None in a record
+        t0, t1, h0, h1 = (np.append(part[f"past_{end}"], part[f"now_{end}"]) for end in ("t0", "t1", "h0", "h1"))
+        t, height = (np.stack(ends, axis=1).ravel() for ends in ((t0, t1), (h0, h1)))  # of the envelope
         marks: list[Mark] = [
             Rule([0.0], colour="axis"),
             *_stems(part),
             Line(part["rate_t"], np.where(rate < 0, rate, np.nan), 1.6, DASHED, colour="pale", label="rate < 0"),
             Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate"),
-            _under(part),
+            Band(t, 0 * height, height, colour="orange", opacity=0.15),
             _pieces(part, "past", 2.2, colour="orange"),
             _pieces(part, "now", 3.6, colour="orange", label="envelope"),
             Rule(clock, "x", 1.8, DASHED, "refresh clock", colour="purple"),
@@ -53,19 +55,15 @@ class Thinning(Figure):
         key = part.get("segment")
         x = Axis(self.x.label, (0.0, float(part["t_max"])), "segment", key, memory=MEMORY)
         y = Axis(f"rate ({part['unit']})", _heights(part), "segment", key, memory=MEMORY)
-        return Drawing(marks, x=x, y=y, note=_note(part))
+        note = ""
+        if part.get("proposals"):
+            note = f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} %"
+        return Drawing(marks, x=x, y=y, note=note)
 
 
 def _pieces(part: dict[str, Any], name: str, width: float, **look: Any) -> Segments:
     t0, t1, h0, h1 = (np.asarray(part[f"{name}_{end}"], dtype=float) for end in ("t0", "t1", "h0", "h1"))
     return Segments(t0, h0, t1 - t0, h1 - h0, width, **look)
-
-
-def _under(part: dict[str, Any]) -> Band:
-    """Fill the area under the envelope."""
-    t0, t1, h0, h1 = (np.append(part[f"past_{end}"], part[f"now_{end}"]) for end in ("t0", "t1", "h0", "h1"))
-    t, height = (np.stack(ends, axis=1).ravel() for ends in ((t0, t1), (h0, h1)))
-    return Band(t, 0 * height, height, colour="orange", opacity=0.15)
 
 
 def _stems(part: dict[str, Any]) -> list[Mark]:
@@ -92,11 +90,6 @@ def _proposals(part: dict[str, Any]) -> list[Mark]:
     return [*found, Points(t[latest], uniform, UNIFORM, 8, fill="surface", label=UNIFORM.label, hint=hint)]
 
 
-def least_height(t_max: float) -> float:
-    """Return the smallest upper end of the rate axis for a given path time."""
-    return LEAST / max(float(t_max), 1.0)
-
-
 def _heights(part: dict[str, Any]) -> tuple[float, float] | None:
     """Return the rates to show: far ahead of the proposals, and far under zero, the curve may leave the figure."""
     t = np.asarray(part["rate_t"])
@@ -107,14 +100,8 @@ def _heights(part: dict[str, Any]) -> tuple[float, float] | None:
     lowest = extent(part["rate"], [0.0])
     if seen is None:
         return None
-    top = max(1.08 * seen[1], least_height(part["t_max"]))
+    top = max(1.08 * seen[1], LEAST / max(float(part["t_max"]), 1.0))
     return max(lowest[0], -BELOW * top), top
-
-
-def _note(part: dict[str, Any]) -> str:
-    if not part.get("proposals"):
-        return ""
-    return f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} %"
 
 
 def thinning(source: Any) -> Drawing:

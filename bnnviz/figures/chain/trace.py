@@ -41,7 +41,8 @@ class Trace(Figure):
         # A future has its colour in every figure.
         colours = [future(letter) for letter in futures] or range(len(values))
         marks: list[Mark] = [trace_line(index, *each) for each in zip(values, colours, names, strict=True)]
-        marks.append(self._picked())
+        x, y = self.selection.get("trace_index", ()), self.selection.get("trace_value", ())
+        marks.append(Points(x, y, PICKED, 7, width=1, label=PICKED.label if len(x) else ""))
         ends = extent(index)
         return Drawing(
             marks,
@@ -50,11 +51,6 @@ class Trace(Figure):
             title=_title(label, len(values), chains, futures),
             words="" if ends is None else "draws {:,.0f} to {:,.0f}".format(*ends),
         )
-
-    def _picked(self) -> Points:
-        chosen = self.selection
-        x, y = chosen.get("trace_index", ()), chosen.get("trace_value", ())
-        return Points(x, y, PICKED, 7, width=1, label=PICKED.label if len(x) else "")
 
 
 def trace_line(index: Any, values: Any, number: int, label: str) -> Line:

@@ -52,7 +52,8 @@ class Trajectory(PlaneFigure):
             *self._events(part),
             _named(part, "visited", VISITED, 9),
             Arrows(*here, [part["now_dx"]], [part["now_dy"]], ARROW, colour=NOW.role),
-            *self._picked(),
+            _named(self.selection, "known", KNOWN, 5),
+            _named(self.selection, "path", PICKED, 8),
             Points(*here, NOW, 19, width=2.6, label=NOW.label),
             Points(*here, HERE, 12),
         ]
@@ -72,10 +73,6 @@ class Trajectory(PlaneFigure):
             at = np.asarray(part["event_x"])[own], np.asarray(part["event_y"])[own]
             marks.append(Points(*at, KINDS[code], alpha=alpha[own], ids=ids, label=KINDS[code].label))
         return marks
-
-    def _picked(self) -> list[Mark]:
-        chosen = self.selection
-        return [_named(chosen, "known", KNOWN, 5), _named(chosen, "path", PICKED, 8)]
 
 
 def _named(source: dict[str, Any], name: str, kind: Kind, size: float) -> Points:

@@ -26,10 +26,10 @@ from bnnviz.samplers.pdmp.bounds.regression import Regression
 from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
 from bnnviz.samplers.pdmp.dynamics import Dynamics
 from bnnviz.samplers.pdmp.event_loop import EventLoop
-from bnnviz.samplers.pdmp.learning import PathLearner, is_event
+from bnnviz.samplers.pdmp.learning import PathLearner
 from bnnviz.samplers.pdmp.state import State
 from bnnviz.samplers.pdmp.text import ProcessText
-from bnnviz.samplers.pdmp.thinning import Bound
+from bnnviz.samplers.pdmp.thinning import Bound, is_event
 from bnnviz.samplers.pdmp.trace.chain_trace import PathTrace
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target

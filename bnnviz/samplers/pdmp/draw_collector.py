@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.observers import Checkpointed, Draws, StepBatch
-from bnnviz.samplers.pdmp import text
-from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED
+from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED, is_event
+from bnnviz.samplers.text import percent
 
 _RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)[1:], [np.inf]])
 
@@ -101,8 +101,7 @@ class EventDrawCollector(PathCollectorBase):
 
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the positions at the block's events."""
-        kind = step_batch.column("kind")
-        event = (kind == BOUNCE) | (kind == REFRESH)
+        event = is_event(step_batch.column("kind"))
         step, chain = torch.nonzero(event, as_tuple=True)
         number = self.made + event.cumsum(0) - 1
         self.made = self.made + event.sum(0)
@@ -177,8 +176,25 @@ class RatioStats(Checkpointed):
 
     def rows(self) -> list[list[str]]:
         """Return the statistics as rows of the table view."""
-        return text.statistics_rows(self.summary())
+        figures = self.summary()
+        share = percent(figures["refreshes"] / figures["events"]) if figures["events"] else "none yet"
+        refreshed = ["Refreshments among events", share, ""]
+        if not figures["proposals"]:
+            return [refreshed, ["Proposals", "none", ""]]
+        bad = "bad" if figures["violation_share"] > 0.01 else ""
+        return [
+            refreshed,
+            ["Accepted proposals", f"{100 * figures['acceptance']:.0f} %", ""],
+            ["Violations", f"{100 * figures['violation_share']:.1f} %", bad],
+            ["Envelope exceeded by, mean", f"{figures['excess']:.3f}", bad],
+            ["Envelope exceeded by, worst 1 %", f"{max(figures['ratio_q99'] - 1, 0):.2f}", bad],
+        ]
 
     def sentence(self) -> str:
         """Return the counts as text."""
-        return text.statistics_sentence(self.bounces, self.refreshes, self.proposals, self.violations)
+        events = f"All chains: {self.bounces:,} bounces and {self.refreshes:,} refreshments."
+        if not self.proposals:
+            return events
+        accepted = f"{100 * self.bounces / self.proposals:.0f} % were accepted"
+        violated = f"{self.violations:,}" if self.violations else "none"
+        return f"{events} Of {self.proposals:,} proposals {accepted}; {violated} violated the envelope."

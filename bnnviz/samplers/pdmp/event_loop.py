@@ -52,19 +52,15 @@ class EventLoop:
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None, Any]:
         """Draw the inputs that only some chains need: the velocities of refreshed chains, and the batch."""
-        velocity = self._fresh_velocities(rng, state)
-        return velocity, self.source.draw(state.batch, len(state.x), rng)
-
-    def _fresh_velocities(self, rng: RandomNumbers, state: State) -> Tensor | None:
-        """Return new velocities (chains, dim) for refreshed chains, or None if no chain is refreshed."""
         if not self.host_sync:
-            return self.draw_velocity(rng, state.v, state.adaptation.scaling)
-        chains = (state.kind == REFRESH).nonzero()[:, 0]
-        if not len(chains):
-            return None
-        scaling = self.scaling_of(state.adaptation.scaling, chains)
-        fresh = self.draw_velocity(rng, state.v[chains], scaling)
-        return torch.zeros_like(state.v).index_copy(0, chains, fresh)
+            velocity = self.draw_velocity(rng, state.v, state.adaptation.scaling)
+        elif len(chains := (state.kind == REFRESH).nonzero()[:, 0]):
+            scaling = self.scaling_of(state.adaptation.scaling, chains)
+            fresh = self.draw_velocity(rng, state.v[chains], scaling)
+            velocity = torch.zeros_like(state.v).index_copy(0, chains, fresh)
+        else:
+            velocity = None
+        return velocity, self.source.draw(state.batch, len(state.x), rng)
 
     def kernel(self, rng: RandomNumbers, state: State, velocity: Tensor | None, batch: Any) -> tuple[State, Info]:
         r"""Evaluate the rate of every chain once, at its planned time, and plan the next evaluation.
@@ -159,7 +155,10 @@ class EventLoop:
         refresh = torch.where(event, state.refresh - state.t, state.refresh)
         fresh_times = self._refresh_times(rng, refresh, state.adaptation)
         refresh = torch.where(state.kind == REFRESH, fresh_times, refresh)
-        bound, plan = self._planned(rng, bound, self._certain(state, outcome, fresh), refresh, horizon)
+        # The path is certain up to the evaluation, or up to a new start.
+        certain = torch.where((state.kind == PROPOSAL) | (state.kind == HORIZON), state.t, state.s)
+        certain = torch.where(fresh, torch.zeros_like(certain), certain)
+        bound, plan = self._planned(rng, bound, certain, refresh, horizon)
         moved = State(
             x=torch.where(event[:, None], at.x, state.x),
             v=torch.where(event[:, None], v, state.v),
@@ -204,12 +203,6 @@ class EventLoop:
             kind=torch.where(early, REFRESH, plan.kind).to(torch.int8),
             s=torch.where(early, torch.minimum(plan.s, refresh), plan.s),
         )
-
-    def _certain(self, state: State, outcome: ThinningOutcome, fresh: Tensor) -> Tensor:
-        """Return the time up to which the path is certain after the outcome, before the next plan."""
-        passed = (state.kind == PROPOSAL) | (state.kind == HORIZON)
-        s = torch.where(passed, state.t, state.s)
-        return torch.where(fresh, torch.zeros_like(s), s)
 
     def _rebatched(self, rng: RandomNumbers, state: State, event: Tensor) -> State:
         """Give chains with an event a new batch; their rate is evaluated again with it."""

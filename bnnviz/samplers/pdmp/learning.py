@@ -21,7 +21,7 @@ from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.state import Adaptation, Info, State
-from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE, REFRESH, START, Piece, RatePoint
+from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE, START, Piece, RatePoint, is_event
 from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
@@ -224,11 +224,6 @@ class PathLearner:
         """Return the state without the variables of the warm-up."""
         energies = Energies(torch.zeros_like(state.clock))
         return state._replace(adaptation=state.adaptation._replace(energies=energies))
-
-
-def is_event(kind: Tensor) -> Tensor:
-    """Return where an evaluation was a bounce or a refreshment."""
-    return (kind == BOUNCE) | (kind == REFRESH)
 
 
 def _has_event_times(learned: Adaptation) -> bool:

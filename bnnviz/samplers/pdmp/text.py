@@ -85,31 +85,6 @@ def missed_share(figures: dict[str, float]) -> float:
     return missed / max(missed + happened, 1e-12)
 
 
-def statistics_rows(figures: dict[str, float]) -> list[list[str]]:
-    """Return the figures of `RatioStats` as rows of the table view."""
-    share = percent(figures["refreshes"] / figures["events"]) if figures["events"] else "none yet"
-    refreshed = ["Refreshments among events", share, ""]
-    if not figures["proposals"]:
-        return [refreshed, ["Proposals", "none", ""]]
-    bad = "bad" if figures["violation_share"] > 0.01 else ""
-    return [
-        refreshed,
-        ["Accepted proposals", f"{100 * figures['acceptance']:.0f} %", ""],
-        ["Violations", f"{100 * figures['violation_share']:.1f} %", bad],
-        ["Envelope exceeded by, mean", f"{figures['excess']:.3f}", bad],
-        ["Envelope exceeded by, worst 1 %", f"{max(figures['ratio_q99'] - 1, 0):.2f}", bad],
-    ]
-
-
-def statistics_sentence(bounces: int, refreshes: int, proposals: int, violations: int) -> str:
-    """Return the counts of `RatioStats` as text."""
-    events = f"All chains: {bounces:,} bounces and {refreshes:,} refreshments."
-    if not proposals:
-        return events
-    accepted, violated = 100 * bounces / proposals, f"{violations:,}" if violations else "none"
-    return f"{events} Of {proposals:,} proposals {accepted:.0f} % were accepted; {violated} violated the envelope."
-
-
 _CAPTIONS = {
     BOUNCE: "Event {events} is a bounce. {which} proposal was accepted: the rate is {e.rate:.3g}, the envelope"
     " {e.height:.3g}.",

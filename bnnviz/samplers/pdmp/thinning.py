@@ -27,6 +27,12 @@ PROBE, REJECTED, BOUNCE, REFRESH, HORIZON, VIOLATION, START = range(7)
 
 PROPOSAL = REJECTED
 
+
+def is_event(kind: Tensor) -> Tensor:
+    """Return where an evaluation was a bounce or a refreshment."""
+    return (kind == BOUNCE) | (kind == REFRESH)
+
+
 #: Returns exponential draws shaped like a tensor.
 Draw = Callable[[Tensor], Tensor]
 

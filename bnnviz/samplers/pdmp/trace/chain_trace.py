@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice, pairwise
-from math import isnan
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch import Tensor
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import LATELY, Projection, StepBatch
 from bnnviz.samplers.pdmp import text
-from bnnviz.samplers.pdmp.thinning import REFRESH
+from bnnviz.samplers.pdmp.thinning import HORIZON, PROBE, REFRESH, START
 from bnnviz.samplers.pdmp.trace.path_picture import SEGMENTS, PathPicture
 from bnnviz.samplers.pdmp.trace.segment import Evaluation, Knot, Segment, Stretch, clipped_line
 
@@ -27,6 +27,8 @@ _MOST_WORK = 200_000  # rows x dimensions up to which the rate is computed at al
 # Positions stored for drawing, in numbers: 32 MB.
 _KEPT_NUMBERS = 8_000_000
 
+#: Look-aheads.
+LOOKS = (PROBE, HORIZON, START)
 _STRETCH = ("t0", "t1", "h0", "h1")
 _FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1", "slope")
 
@@ -76,7 +78,7 @@ class PathTrace:
         segment.duration = last.s1
         self.last = last
         if last.event:
-            segment.end(last)
+            segment.kind, segment.step, segment.duration = last.shown_kind, last.step, last.t
             self.past.append(segment)
             self.lately.append((segment.step, segment.kind))
             self.count += 1
@@ -103,7 +105,13 @@ class PathTrace:
             return self._envelope(playing)
         if name == "path":
             return self.picture.part(self.past, self.now, plane)
-        return self._events() if name == "events" else self._caption()
+        if name == "caption":
+            return self._caption()
+        recent = list(self.past)[-_EVENTS:]
+        return {
+            "step": np.array([segment.step for segment in recent], dtype=np.int64),
+            "kind": np.array([segment.kind for segment in recent], dtype=np.int8),
+        }
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
         """Return step, description and position (dim,) of an event in memory."""
@@ -111,13 +119,6 @@ class PathTrace:
         if segment is None:
             raise BnnvizError("That event is no longer in memory. Select a more recent event.", "event")
         return step, f"event {segment.number + 1:,}: {text.KINDS[segment.kind]}", self.end_of(segment)[0]
-
-    def _events(self) -> dict[str, np.ndarray]:
-        recent = list(self.past)[-_EVENTS:]
-        return {
-            "step": np.array([segment.step for segment in recent], dtype=np.int64),
-            "kind": np.array([segment.kind for segment in recent], dtype=np.int8),
-        }
 
     def shown(self, playing: bool) -> Segment:
         """Return the segment of the last evaluation; at speed, one that has ended since the last frame.
@@ -139,13 +140,14 @@ class PathTrace:
         refresh = float(state.refresh[chain]) if ongoing else segment.duration if segment.kind == REFRESH else np.nan
         planned = float(state.t[chain]) if ongoing else 0.0
         t_max = 1.15 * max(seen, planned, 1e-6)
-        now = self._current_piece(state, chain, t_max) if ongoing else []
+        now = self._current_piece(t_max) if ongoing else []
         t, rate = self._rate_curve(segment, t_max, playing)
         proposals = [
             (e.t, max(e.rate, 0.0), e.height, e.uniform, e.shown_kind) for e in segment.evaluations if e.proposal
         ]
         heights = [proposal[2] for proposal in proposals]
         heights += [height for piece in (*segment.pieces, *now) for height in piece[2:]]
+        looks = [(e.t, e.rate) for e in segment.evaluations if e.kind in LOOKS and isfinite(e.rate)]
         # A rate that stays below zero still needs a visible axis.
         highest, lowest = (float(rate.max()), float(rate.min())) if rate.size else (0.0, 0.0)
         proposed = _columns("proposal", ("t", "rate", "height", "u", "kind"), proposals)
@@ -159,16 +161,16 @@ class PathTrace:
             **_columns("now", _STRETCH, now),
             **proposed,
             "proposal_kind": proposed["proposal_kind"].astype(np.int8),
-            **_columns("probe", ("t", "rate"), [(e.t, e.rate) for e in segment.evaluations if e.looked]),
+            **_columns("probe", ("t", "rate"), looks),
             "refresh_t": refresh if np.isfinite(refresh) and refresh <= 2 * t_max else np.nan,
             "unit": "1/time",
         }
 
-    def _current_piece(self, state: Any, chain: int, t_max: float) -> list[Stretch]:
-        end = min(float(state.piece.end[chain]), t_max)
-        return clipped_line(
-            float(state.s[chain]), end, float(state.piece.slope[chain]), float(state.piece.height[chain])
-        )
+    def _current_piece(self, t_max: float = np.inf) -> list[Stretch]:
+        """Return the envelope in use, at most up to a time."""
+        state, chain = self.state
+        slope, height, end = (float(part[chain]) for part in state.piece)
+        return clipped_line(float(state.s[chain]), min(end, t_max), slope, height)
 
     def _rate_curve(self, segment: Segment, t_max: float, quick: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the rate along a segment; at speed from stored evaluations, without gradients.
@@ -196,19 +198,15 @@ class PathTrace:
         x, v = self.sampler.flow(segment.x[None], segment.v[None], duration, segment.scaling)
         return x[0], v[0]
 
-    def _nothing_ahead(self) -> bool:
-        """Whether the envelope in use is zero up to its end."""
-        state, chain = self.state
-        pieces = self._current_piece(state, chain, float(state.piece.end[chain]))
-        return bool(pieces) and max(max(piece[2:]) for piece in pieces) <= 0
-
     def _caption(self) -> dict[str, Any]:
         last = self.last
         if last is None:
             return {}
         segment = self.past[-1] if last.event else self.now
         tried = [e for e in segment.evaluations if e.proposal]
-        sentence = text.caption(last, tried, self.count, self._nothing_ahead())
+        ahead = self._current_piece()
+        nothing_ahead = bool(ahead) and max(max(piece[2:]) for piece in ahead) <= 0
+        sentence = text.caption(last, tried, self.count, nothing_ahead)
         violated = any(e.violated for e in tried)
         return {"text": sentence, "kind": "violation" if violated else text.KINDS[last.kind]}
 
@@ -251,15 +249,11 @@ def _in_order(knots: list[Knot]) -> tuple[list[float], list[float], list[float]]
     kept = ordered[:1] + [b for a, b in pairwise(ordered) if b[0] - a[0] > least]
     t, f, d = (list(column) for column in zip(*kept, strict=True))
     if len(t) > 2 and isnan(d[0]) and not isnan(d[1] + d[2]):
-        d[0] = _first_slope(t, f, d[1])
+        # Unknown after a bounce: that of the cubic p through f0, f1, f2 with the slope d1 at t1,
+        # p = f1 + d1 (t - t1) + q (t - t1)^2, q linear.
+        q0, q2 = ((f[i] - f[1] - d[1] * (t[i] - t[1])) / (t[i] - t[1]) ** 2 for i in (0, 2))
+        back = t[0] - t[1]
+        d[0] = d[1] + 2 * back * q0 + back**2 * (q2 - q0) / (t[2] - t[0])
     if len(t) > 1 and any(isnan(slope) for slope in d):
         d = [g if isnan(slope) else slope for slope, g in zip(d, np.gradient(f, t).tolist(), strict=True)]
     return t, f, d
-
-
-def _first_slope(t: list[float], f: list[float], slope: float) -> float:
-    """Return the slope at t0, unknown after a bounce, of the cubic through f0, f1, f2 with the slope at t1."""
-    # p = f1 + slope (t - t1) + q (t - t1)^2, q linear.
-    q0, q2 = ((f[i] - f[1] - slope * (t[i] - t[1])) / (t[i] - t[1]) ** 2 for i in (0, 2))
-    step = t[0] - t[1]
-    return slope + 2 * step * q0 + step**2 * (q2 - q0) / (t[2] - t[0])

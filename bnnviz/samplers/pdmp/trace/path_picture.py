@@ -25,13 +25,16 @@ class PathPicture:
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
-        self._plane: tuple[tuple[str, int], _PointProjection] | None = None
         self._drawn: tuple[tuple[str, int], _Trail] | None = None
 
     def part(self, past: Sequence[Segment], now: Segment, plane: Projection) -> dict[str, Any]:
         """Return the part ``path`` of a frame: the ended segments and the current one."""
         most = _CURVED_SEGMENTS if self.sampler.curved or plane.canonicalise else SEGMENTS
-        ended, trail = list(past)[-most:], self._trail(plane)
+        ended, key = list(past)[-most:], (plane.kind, plane.basis)
+        if self._drawn is None or self._drawn[0] != key:
+            # In a phase plane the velocity jumps at an event.
+            self._drawn = (key, _Trail(joined=plane.axes is not None))
+        trail = self._drawn[1]
         new = trail.missing(ended)
         pieces, heading = self._project([*new, now], plane)
         trail.add(new, pieces[:-1], len(ended))
@@ -55,13 +58,6 @@ class PathPicture:
             "contour": None,
         }
 
-    def _trail(self, plane: Projection) -> _Trail:
-        key = (plane.kind, plane.basis)
-        if self._drawn is None or self._drawn[0] != key:
-            # In a phase plane the velocity jumps at an event.
-            self._drawn = (key, _Trail(joined=plane.axes is not None))
-        return self._drawn[1]
-
     def _project(self, segments: list[Segment], plane: Projection) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
         """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the end of the last.
 
@@ -81,11 +77,16 @@ class PathPicture:
         both, scaling = torch.stack([s.x for s in segments] + [s.v for s in segments]), segments[-1].scaling
         if plane.canonicalise is not None:
             return self._canonical(both, t, plane, scaling)
-        drawn = self._phase(both, t, scaling) if plane.axes is None else self._planar(both, t, plane, scaling)
-        points, velocity = drawn
-        # A phase plane displaces a path by its velocity.
-        heading = (points[-1, -1, 1], 0.0) if plane.axes is None else velocity[-1, -1]
-        return points, (float(heading[0]), float(heading[1]))
+        if plane.axes is None:
+            # Position against velocity, which displaces the path.
+            points = np.concatenate([part.reshape(*t.shape, 1) for part in self._moved(both, t, scaling)], -1)
+            return points, (float(points[-1, -1, 1]), 0.0)
+        project = _PointProjection(plane, both.device)
+        # For few points NumPy on the CPU is many times faster than torch.
+        flat = project.linear(both)[:, None]
+        flow = self.sampler.planar_flow(project, scaling)
+        points, velocity = flow(flat[: len(t)] - project.offset, flat[len(t) :], t[..., None])
+        return points, (float(velocity[-1, -1, 0]), float(velocity[-1, -1, 1]))
 
     def _canonical(
         self, both: Tensor, t: np.ndarray, plane: Projection, scaling: Any
@@ -102,25 +103,6 @@ class PathPicture:
             pieces.append(np.insert(piece, inner, np.nan, axis=0))
         across, up = plane.canonicalise(x[-1], vectors=v[-1]) @ plane.axes
         return pieces, (float(across), float(up))
-
-    def _planar(self, both: Tensor, t: np.ndarray, plane: Projection, scaling: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return points and velocities (n, 1 + points each, 2) of segments in a plane."""
-        project = self._projection(plane, both.device)
-        # For few points NumPy on the CPU is many times faster than torch.
-        flat = project.linear(both)[:, None]
-        flow = self.sampler.planar_flow(project, scaling)
-        return flow(flat[: len(t)] - project.offset, flat[len(t) :], t[..., None])
-
-    def _projection(self, plane: Projection, device: torch.device) -> _PointProjection:
-        key = (plane.kind, plane.basis)
-        if self._plane is None or self._plane[0] != key:
-            self._plane = (key, _PointProjection(plane, device))
-        return self._plane[1]
-
-    def _phase(self, both: Tensor, t: np.ndarray, scaling: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return position against velocity (n, 1 + points each, 2) of a one-dimensional path, and its velocities."""
-        x, v = (part.reshape(*t.shape, 1) for part in self._moved(both, t, scaling))
-        return np.concatenate([x, v], -1), v
 
     def _moved(self, both: Tensor, t: np.ndarray, scaling: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return positions and velocities (times, dim) at times after the segments' starts, one after another."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
+from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED, VIOLATION
 
 _MOST_EVALUATIONS, _MOST_PIECES = 200, 400
 
@@ -42,11 +42,6 @@ class Evaluation:
     def proposal(self) -> bool:
         """Whether it was a proposal, accepted or not."""
         return self.kind in (REJECTED, BOUNCE)
-
-    @property
-    def looked(self) -> bool:
-        """Whether it was a look-ahead that found a rate."""
-        return self.kind in (PROBE, HORIZON, START) and isfinite(self.rate)
 
     @property
     def shown_kind(self) -> int:
@@ -84,10 +79,6 @@ class Segment:
         """Add the envelope max(0, slope t + height) over [t0, t1] as straight pieces."""
         self.pieces += clipped_line(t0, t1, slope, height)
         del self.pieces[:-_MOST_PIECES]
-
-    def end(self, evaluation: Evaluation) -> None:
-        """End with an event."""
-        self.kind, self.step, self.duration = evaluation.shown_kind, evaluation.step, evaluation.t
 
 
 def clipped_line(t0: float, t1: float, slope: float, height: float) -> list[Stretch]:
