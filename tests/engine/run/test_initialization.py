@@ -50,7 +50,7 @@ def test_a_network_that_learns_its_noise_does_not_set_out_where_it_fits_the_nois
     x0 = target.initial(4, torch.Generator().manual_seed(1))
 
     def noise(**settings: Any) -> torch.Tensor:
-        search = StartSearch(target, HMC(**settings), x0, None, False)
+        search = StartSearch(target, [HMC(**settings)], x0)
         search.advance(10_000)
         return target.noise_sd_of(search.start().x)
 
