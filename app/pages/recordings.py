@@ -9,6 +9,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+from bnnviz import paths
 from bnnviz.engine.recording import compare, reader
 from bnnviz.engine.recording.export import ExportedDraws
 from bnnviz.errors import BnnvizError
@@ -59,7 +60,7 @@ class RecordingsPage(TextPage):
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
             "<p>Runs on disk. Choose one to see its results, or several to compare them. Folder:"
-            f" <code>{html.escape(str(reader.recordings_folder()))}</code>.</p>"
+            f" <code>{html.escape(str(paths.recordings()))}</code>.</p>"
         )
         body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)
         self._lay_out(head, self._message.root, body)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bnnviz import paths
 from bnnviz.cli.options import Json, RecordingWord, examples, free_place
 from bnnviz.cli.output import print_rows, say
 from bnnviz.cli.sample import carry_out
@@ -136,7 +137,7 @@ def recordings_delete(
     folder = reader.find(run)
     if folder != reader.place(folder.name):
         raise BnnvizError(
-            f"{folder} is not in the recordings folder {reader.recordings_folder()}; remove that folder by hand.", "run"
+            f"{folder} is not in the recordings folder {paths.recordings()}; remove that folder by hand.", "run"
         )
     if not yes:
         typer.confirm(f"Remove the recording {folder}?", abort=True, err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from bnnviz import optional
+from bnnviz import optional, paths
 from bnnviz.cli import options
 from bnnviz.cli.output import FAILED, INTERRUPTED, hold_interrupt, progress, say
 from bnnviz.cli.summary_table import print_summary
@@ -355,6 +355,4 @@ def _recorded(run: ViewedRun, folder: Path) -> str:
 
 def _word(folder: Path) -> str:
     """Return a recording's name on the command line: its name in the recordings folder, or else its path."""
-    from bnnviz.engine.recording import reader
-
-    return folder.name if folder.parent == reader.recordings_folder() else str(folder)
+    return folder.name if folder.parent == paths.recordings() else str(folder)

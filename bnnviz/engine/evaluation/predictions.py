@@ -135,10 +135,8 @@ class Predictor:
         """Return the training rows if they can be drawn, and whether they may be edited."""
         if self.kind not in ("band", "area"):
             return {}
-        (x, y), editable = (
-            training_rows(self.target),
-            "points" in self.target.param and self.target.param["points"].live,
-        )
+        x, y = training_rows(self.target)
+        editable = "points" in self.target.param and self.target.param["points"].live
         rows = {"x": x[:, 0], "y": y} if self.kind == "band" else {"x": x[:, 0], "y": x[:, 1], "class": y}
         return rows | {"editable": editable}
 
@@ -225,9 +223,6 @@ class Predictor:
             "noise": float(noise.mean()) if self.target.noise_is_learned else None,
         }
 
-    def _area(self, values: np.ndarray) -> dict[str, Any]:
-        return {"mean": values.mean(0)}
-
     def _classes(self, values: np.ndarray) -> dict[str, Any]:
         """Return the probability of each row's observed class, and whether it is the likeliest one."""
         rows, observed = len(self.inputs), self.observed.astype(int)
@@ -267,7 +262,7 @@ class Predictor:
     }
     _PICTURES: ClassVar[dict[str, Callable[[Predictor, np.ndarray], dict[str, Any]]]] = {
         "band": _band,
-        "area": _area,
+        "area": lambda self, values: {"mean": values.mean(0)},
         "intervals": _intervals,
         "classes": _classes,
     }
@@ -343,11 +338,9 @@ def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> t
     # Most draws of a population may have negligible weight.
     kept = np.flatnonzero(shares > _NOTHING * shares.max())
     if len(kept) < len(flat):
-        places = torch.as_tensor(kept, device=flat.device)
-        flat, shares = flat[places], shares[kept] / shares[kept].sum()
-    shares = torch.as_tensor(shares)
+        flat, shares = flat[torch.as_tensor(kept, device=flat.device)], shares[kept] / shares[kept].sum()
     total, log_sum, size = 0.0, [], at_once(target, len(x))
-    shares = shares.to(flat.device)
+    shares = torch.as_tensor(shares, device=flat.device)
     for begin in range(0, len(flat), size):
         part, share = flat[begin : begin + size], shares[begin : begin + size]
         f = target.outputs(part, x)

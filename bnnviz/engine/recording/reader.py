@@ -45,11 +45,6 @@ START = "start.bin"
 _MOST_TEXT = 1 << 26  # maximum bytes of a JSON file
 
 
-def recordings_folder() -> Path:
-    """Return the folder of this user's recordings."""
-    return paths.recordings()
-
-
 def place(name: str) -> Path:
     """Return the folder of a recording with this name, existing or not."""
     if not RECORDING.fullmatch(name) or name.endswith((".", " ")):
@@ -58,7 +53,7 @@ def place(name: str) -> Path:
             " of them, a letter or digit first.",
             "name",
         )
-    return recordings_folder() / name
+    return paths.recordings() / name
 
 
 def new_place(word: str | Path) -> Path:
@@ -97,7 +92,7 @@ def find(word: str | Path) -> Path:
         return Path(word)
     if is_recording_name(word):
         return place(str(word))
-    folder = recordings_folder()
+    folder = paths.recordings()
     known = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) if folder.is_dir() else ""
     known = f"; there are {known}" if known else ""
     raise BnnvizError(
@@ -324,9 +319,9 @@ def _entries(folder: Path) -> list[Path]:
 
 def recordings() -> Iterator[tuple[Recording, str | None]]:
     """Yield all recordings, newest first, each with an error message or None."""
-    if not recordings_folder().is_dir():
+    if not paths.recordings().is_dir():
         return
-    folders = _entries(recordings_folder())
+    folders = _entries(paths.recordings())
     for folder in sorted(folders, key=lambda folder: _fact(folder, "st_mtime"), reverse=True):
         if folder.name.startswith(".") or not os.path.lexists(folder):
             continue

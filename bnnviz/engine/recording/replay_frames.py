@@ -113,7 +113,9 @@ def take_frames(
     taking.progress = progress or (lambda share, phase: None)
     run.prepare()
     run.watch(**(watch or {}))
-    scene = _narrowed(copied(run.scene()), only)
+    scene = copied(run.scene())
+    if only is not None:
+        scene["emits"] = [part for part in scene["emits"] if part in only or part == _STATUS]
     taken = [_frame(run, scene, measure)]
     stride, known = 1.0, False
     while not taking.ended and len(taken) < frames:
@@ -296,27 +298,18 @@ class _Taking:
     def advance(self, step: int | None) -> None:
         """Advance to this step or to the end, whichever comes first; None goes to the end."""
         end = min((each for each in (step, self.last) if each is not None), default=math.inf)
-        replay(self.run, self._changes, end, slice_s=_SLICE_S, room=self._room, each=self._tell)
+
+        def room() -> int:
+            """Return the maximum steps of the next block: short ones near the end barely exceed it."""
+            left = self.left if self.last is None else None
+            return LONGEST if left is None else max(1, left // 2)
+
+        def tell() -> None:
+            share = min(self.run.steps / self.last, 1.0) if self.last else self.run.progress
+            self.progress(share, self.run.phase)
+
+        replay(self.run, self._changes, end, slice_s=_SLICE_S, room=room, each=tell)
         make_changes(self.run, self._changes)
-
-    def _room(self) -> int:
-        """Return the maximum steps of the next block: short ones near the end barely exceed it."""
-        left = self.left if self.last is None else None
-        return LONGEST if left is None else max(1, left // 2)
-
-    def _tell(self) -> None:
-        self.progress(self.share(), self.run.phase)
-
-    def share(self) -> float:
-        """Return the completed fraction, 0 to 1."""
-        return min(self.run.steps / self.last, 1.0) if self.last else self.run.progress
-
-
-def _narrowed(scene: dict[str, Any], only: Collection[str] | None) -> dict[str, Any]:
-    """Return a scene with only these parts."""
-    if only is None:
-        return scene
-    return scene | {"emits": [part for part in scene["emits"] if part in only or part == _STATUS]}
 
 
 def parts(scene: dict[str, Any]) -> list[str]:

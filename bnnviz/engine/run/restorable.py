@@ -6,7 +6,6 @@ import hashlib
 from typing import Any, Self
 
 import torch
-from torch import Tensor
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run import checkpoint
@@ -37,8 +36,9 @@ class TargetFingerprint:
         self._target, self._may_differ = target, may_differ
         self.taken: dict[str, Any] | None = None
 
-    def take(self, x: Tensor | None, generation: int) -> dict[str, Any] | None:
-        """Return the fingerprint at the chains x (chains, dim), computed once per ``generation``."""
+    def take(self, state: Any, generation: int) -> dict[str, Any] | None:
+        """Return the fingerprint at the chains, computed once per ``generation``; None before the start."""
+        x = getattr(state, "x", None)
         known = self.taken is not None and self.taken.get("generation", generation) == generation
         if not known and self._may_differ and x is not None and x.shape[-1] == self._target.dim:
             potential = float(self._target.potential(x[:1]))
@@ -74,11 +74,6 @@ def saved_state(data: bytes) -> dict[str, Any] | None:
 class Restorable(KeptDraws):
     """Write a run to a checkpoint and restore it; its attributes are those of `Run`."""
 
-    @property
-    def _x(self) -> torch.Tensor | None:
-        """Positions of the chains, (chains, dim)."""
-        return getattr(self.state, "x", None)
-
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return the state, from which the run continues with the same draws."""
         saved = {
@@ -97,7 +92,7 @@ class Restorable(KeptDraws):
             **self.saved_draws(draws, block_store),
             "tally": self.sampler_stats.save(),
             "events": self.events,
-            "given": self._target_fingerprint.take(self._x, self.generation),
+            "given": self._target_fingerprint.take(self.state, self.generation),
             "emitter": self.draw_collector.save() if self.draw_collector is not None else None,
             "kernel": None if self.state is None else as_dicts(self.state),
             "compiled_since": self.compiled_since,

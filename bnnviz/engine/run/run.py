@@ -317,7 +317,7 @@ class Run(Restorable):
             failures.keep(self.notes, Message("not_compiled", reason=error))
 
     def _account(self, step_batch: StepBatch, rows: Draws | None) -> None:
-        self._target_fingerprint.take(self._x, self.generation)  # now, as a failed target cannot be evaluated later
+        self._target_fingerprint.take(self.state, self.generation)  # now, as a failed target cannot be evaluated later
         for part, counted in self.counted(step_batch, rows):
             self.gradients += self.sampler.gradient_cost(part, counted)
             self.sampler_stats.add(part, counted)
