@@ -92,7 +92,8 @@ def run_sweep(client: Client, specs: dict[str, Spec], out: Path) -> Iterator[tup
     names, folders = list(left), [str(out / name) for name in left]
     gpu = [spec.device.startswith("cuda") for spec in left.values()]
     for place, result in results(client, record, [list(left.values()), folders], gpu):
-        yield names[place], _reason(result) if isinstance(result, BaseException) else None
+        error = f"{type(result).__name__}: {result}" if isinstance(result, BaseException) else None
+        yield names[place], result.sentence if isinstance(result, BnnvizError) else error
 
 
 def results(
@@ -136,10 +137,6 @@ def record(spec: Spec, folder: str) -> None:
     writer = RecordingWriter(run, place)
     drive(run, _SLICE_S, writer.note)
     writer.close()
-
-
-def _reason(error: BaseException) -> str:
-    return error.sentence if isinstance(error, BnnvizError) else f"{type(error).__name__}: {error}"
 
 
 def row(name: str, spec: Spec, out: Path) -> dict[str, Any]:

@@ -103,7 +103,8 @@ class Slot:
         self._runs.remove(self)
 
     def _start(self) -> None:
-        self._runs.check_room()
+        if sum(slot.host is not None for slot in self._runs.slots()) >= MOST_RUNS:
+            raise BnnvizError(f"This worker already holds {MOST_RUNS} live runs; close another page and try again.")
         host = self._build(self)
         self.scene, self.saved = host.scene(), host.moment
         with self._lock:
@@ -127,7 +128,7 @@ class Slot:
         if worked:
             self._look_for_end()
         if self.state == "running":
-            self._runs.checkpoints.save(self, self._runs.count())
+            self._runs.checkpoints.save(self, sum(slot.state == "running" for slot in self._runs.slots()))
         return worked
 
     def _look_for_end(self) -> None:
@@ -298,36 +299,27 @@ class LiveRuns:
                 del self._slots[slot.run_id]
         self.touch()
 
-    def check_room(self) -> None:
-        """Refuse another run if there are as many as a worker holds."""
-        if sum(slot.host is not None for slot in self._all()) >= MOST_RUNS:
-            raise BnnvizError(f"This worker already holds {MOST_RUNS} live runs; close another page and try again.")
-
     def touch(self) -> None:
         """Note that the status of all runs has changed: it has the number of those that play."""
-        for slot in self._all():
+        for slot in self.slots():
             slot.version += 1
 
     @property
     def playing(self) -> int:
         """Number of runs that play."""
-        return sum(slot.playing for slot in self._all())
-
-    def count(self) -> int:
-        """Return the number of runs that are held."""
-        return sum(slot.state == "running" for slot in self._all())
+        return sum(slot.playing for slot in self.slots())
 
     def census(self) -> list[dict[str, Any]]:
         """Return one row for each run that is held."""
         return [
             {"run_id": slot.run_id, "state": slot.state, "playing": slot.playing, "step": slot.step}
-            for slot in self._all()
+            for slot in self.slots()
             if slot.alive
         ]
 
     def close(self) -> None:
         """Save and end all runs."""
-        slots = self._all()
+        slots = self.slots()
         for slot in slots:
             slot.end("The worker was shut down; the checkpoint of this run is kept.")
         for slot in slots:
@@ -335,7 +327,8 @@ class LiveRuns:
         self.pool.shutdown(wait=False)
         self.checkpoints.close()
 
-    def _all(self) -> list[Slot]:
+    def slots(self) -> list[Slot]:
+        """Return the runs that are held or begun."""
         with self._lock:
             return list(self._slots.values())
 

@@ -18,7 +18,9 @@ log = logging.getLogger(__name__)
 
 def dask_setup(worker: Any) -> None:
     """Import the modules of a run, and make a few draws."""
-    _take_gpu(worker.name)
+    gpus = os.environ.get("BNNVIZ_GPUS", "").split(",")
+    if gpus != [""] and str(worker.name).isdigit():
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[int(worker.name) % len(gpus)]  # before CUDA starts
     if threading.current_thread() is threading.main_thread():
         # A terminal sends Ctrl-C to the workers too; the owner of the cluster ends them in order.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -55,10 +57,3 @@ def devices() -> list[str]:
     import torch
 
     return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-
-
-def _take_gpu(name: Any) -> None:
-    """Claim this worker's GPU from ``BNNVIZ_GPUS``, before CUDA starts."""
-    gpus = os.environ.get("BNNVIZ_GPUS", "").split(",")
-    if gpus != [""] and str(name).isdigit():
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[int(name) % len(gpus)]

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from bnnviz import cpp, paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
@@ -269,16 +268,12 @@ def _compare(sampler: Sampler, kernel: CompiledKernel, state: Any) -> None:
         numbers.generator.set_state(before)
         other = kernel.take(numbers, state, 1)
         pairs = zip(flat((moving_part(after), info)), flat((moving_part(other.after), other.infos[0])), strict=True)
-        alike += [_alike(a, b) for a, b in pairs]
+        alike += [torch.isclose(a.double(), b.double(), rtol=_AGREE, atol=_AGREE, equal_nan=True) for a, b in pairs]
         state = after
-    close = torch.cat(alike)
+    close = torch.cat([part.flatten() for part in alike])
     if close.double().mean() < _SHARE:
         raise BnnvizError(
             f"The compiled step gives other numbers than the step itself ({int((~close).sum())} of {len(close)}); it is"
             " not used.",
             "kernel",
         )
-
-
-def _alike(a: Tensor, b: Tensor) -> Tensor:
-    return torch.isclose(a.double(), b.double(), rtol=_AGREE, atol=_AGREE, equal_nan=True).flatten()

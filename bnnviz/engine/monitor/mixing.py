@@ -133,14 +133,11 @@ class LiveMixing:
         begun, self._made, self._step = time.thread_time(), made, run.steps
         if self._values.work <= LIVE.work:
             most = max(LIVE.draws, LIVE.least_draws * len(component))
-            self.found = _measured(self._values.values(most, LIVE.work / self._values.work), self._in_order(most))
+            ordered = None  # without hidden units, or if too slow
+            if self._ordered.work <= LIVE.work:
+                ordered = self._ordered.values(min(most, _ORDERED), LIVE.work / self._ordered.work)
+            self.found = _measured(self._values.values(most, LIVE.work / self._values.work), ordered)
         self._pace.spent(time.thread_time() - begun)
-
-    def _in_order(self, most: int) -> np.ndarray | None:
-        """Return weights of draws with hidden units in one order; None without hidden units or if too slow."""
-        if self._ordered.work > LIVE.work:
-            return None
-        return self._ordered.values(min(most, _ORDERED), LIVE.work / self._ordered.work)
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""

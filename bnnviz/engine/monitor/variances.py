@@ -163,13 +163,14 @@ class Variances:
         if self._made < 0:
             return []
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
-        rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
+        rates = [self.ess / cost if cost > 0 else np.nan for cost in spent]
+        texts = [number(rate, ",.0f" if rate >= 100 else ".2g") for rate in rates]
         return [
             [f"R-hat ({label})", number(self.rhat, ".2f"), rhat_tone(self.rhat, self._run)],
             [f"Bulk ESS ({label})", number(self.ess, ",.0f"), ""],
             [f"Tail ESS ({label})", number(self._tail, ",.0f"), ""],
-            ["ESS per second", rates[0], ""],
-            ["ESS per million gradients", rates[1], ""],
+            ["ESS per second", texts[0], ""],
+            ["ESS per million gradients", texts[1], ""],
         ]
 
 
@@ -250,7 +251,3 @@ def _tone(ratio: float, z: float, draws: int) -> str:
         return ""
     wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)
     return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
-
-
-def _rate(value: float) -> str:
-    return number(value, ",.0f" if value >= 100 else ".2g")

@@ -176,7 +176,7 @@ class ImageRaceView(RaceView):
         entries = []
         for number, name in enumerate(self._names):
             inside, outside = (diagnostics.score_ecdf(each) if len(each) else None for each in self.entropies(number))
-            sides = {"inside": _steps(inside), "outside": _steps(outside)}
+            sides = {"inside": inside and inside._asdict(), "outside": outside and outside._asdict()}
             auroc = self.detected(number).auroc
             entries.append({"name": name, **sides, "auroc": auroc if math.isfinite(auroc) else None})
         return {
@@ -223,10 +223,6 @@ class ImageRaceView(RaceView):
 
     def _silent(self, entry: Any) -> bool:
         return not entry.predictive_cache.asked and not entry.store.common(entry.alive)
-
-
-def _steps(found: diagnostics.Steps | None) -> dict[str, np.ndarray] | None:
-    return None if found is None else found._asdict()
 
 
 def _packed(pixels: np.ndarray) -> dict[str, Any]:

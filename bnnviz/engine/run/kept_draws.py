@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.monitor.importance import resampled
-from bnnviz.engine.run.draw_store import LIVE_CAPACITY, BlockStore, DrawStore
+from bnnviz.engine.run.draw_store import LIVE_CAPACITY, DrawStore
 from bnnviz.samplers.observers import Draws, StepBatch
 
 _PATH_MARKS = 64  # maximum number of draws per chain with integrals along the path
-_STORES = ("store", "logs", "path", "draw_stats")
+STORES = ("store", "logs", "path", "draw_stats")
 
 
 class KeptDraws:
@@ -88,16 +87,6 @@ class KeptDraws:
             self.path.add(rows._replace(x=rows.path))
         if rows.stats is not None:
             self.draw_stats.add(rows._replace(x=rows.stats))
-
-    def saved_draws(self, draws: bool, block_store: BlockStore | None) -> dict[str, Any]:
-        """Return the stores for a checkpoint: with the draws, with the names of their blocks, or without draws."""
-        return {name: getattr(self, name).save(draws or name == "path", block_store) for name in _STORES}
-
-    def load_draws(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
-        """Restore the stores of a checkpoint."""
-        for name in _STORES:
-            getattr(self, name).pass_over(saved["store"]["skip"])
-            getattr(self, name).load(saved[name], block_store)
 
     def refill(
         self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None

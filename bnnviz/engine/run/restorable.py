@@ -10,7 +10,7 @@ import torch
 from bnnviz import samplers, targets
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.draw_store import BlockStore
-from bnnviz.engine.run.kept_draws import KeptDraws
+from bnnviz.engine.run.kept_draws import STORES, KeptDraws
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 from bnnviz.samplers.tree import as_dicts
@@ -89,7 +89,7 @@ class Restorable(KeptDraws):
             "mode": self.mode,
             "origin": self.origin,
             "rng": self.rng.get_state(),
-            **self.saved_draws(draws, block_store),
+            **{name: getattr(self, name).save(draws or name == "path", block_store) for name in STORES},
             "tally": self.sampler_stats.save(),
             "events": self.events,
             "given": self._target_fingerprint.take(self.state, self.generation),
@@ -147,7 +147,9 @@ class Restorable(KeptDraws):
         if saved["emitter"] is not None:
             self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.draw_collector.load(saved["emitter"])
-        self.load_draws(saved, block_store)
+        for name in STORES:
+            getattr(self, name).pass_over(saved["store"]["skip"])
+            getattr(self, name).load(saved[name], block_store)
         self.sampler_stats.load(saved["tally"])
         self.events = None if saved["events"] is None else saved["events"].to(self.device)
         for listener in self.on_move:
