@@ -39,7 +39,7 @@ class _Moved(NamedTuple):
 
 
 class Side:
-    """One sampler: the states of all runs, the watched run's moves, and histograms of all draws."""
+    """One sampler, of functionals or points: the states of all runs, the watched run's moves, and histograms."""
 
     def __init__(self, sampler: samplers.Sampler, state: Any, edges: Tensor, rng: RandomNumbers) -> None:
         self.sampler, self.state, self._edges, self._rng = sampler, state, edges, rng
@@ -55,21 +55,20 @@ class Side:
         self.state, info = self.sampler.step(self._rng, self.state)
         self.accepted += float(info.accepted.mean())
         self.places.append(self.state.x[:, 0].clone())
-        draws = self._draw()
+        state, accepted = self.state, bool(info.accepted[0])
+        if self.sampler.traits.functional:
+            z = self._rng.normal((RUNS, self.sampler.draws_each, 1), state.c.dtype)
+            draws = self.sampler.reading.at(state.c, z)[..., 0]
+            energy = [float(part[0]) for part in (info.potential, info.entropy, info.kinetic)]
+            self.moves.append(_Moved(state.c[0].clone(), accepted, *energy))
+        else:
+            draws, potential = state.x, float(self.sampler.target.potential(state.x[:1]))
+            kinetic = 0.5 * float(state.momentum[0].square().sum())
+            self.moves.append(_Moved(state.x[0], accepted, potential, 0.0, kinetic))
         self.draws.append(draws[0].clone())
         self.right += (draws > 0).sum(1)
         at = torch.bucketize(draws, self._edges)
         self.counts.scatter_add_(1, at, torch.ones_like(draws))
-        self.moves.append(self._watched_move(info))
-
-    def _draw(self) -> Tensor:
-        """Return draws (runs, draws) of the current states."""
-        return self.state.x
-
-    def _watched_move(self, info: Any) -> _Moved:
-        x, momentum = self.state.x[:1], self.state.momentum[0]
-        potential = float(self.sampler.target.potential(x))
-        return _Moved(x[0], bool(info.accepted[0]), potential, 0.0, 0.5 * float(momentum.square().sum()))
 
     def distances(self, mass: Tensor) -> Tensor:
         """Return the total variation (runs,) between the draws of each run and the truth, in bins."""
@@ -80,19 +79,6 @@ class Side:
         """Return for each run (runs,) whether a fifth of its draws is on either side."""
         share = self.right / self.counts.sum(1).clamp_min(1.0)
         return torch.minimum(share, 1 - share) >= _COVERED
-
-
-class FunctionalSide(Side):
-    """A sampler whose states are functionals."""
-
-    def _draw(self) -> Tensor:
-        shape = (RUNS, self.sampler.draws_each, 1)
-        z = self._rng.normal(shape, self.state.c.dtype)
-        return self.sampler.reading.at(self.state.c, z)[..., 0]
-
-    def _watched_move(self, info: Any) -> _Moved:
-        figures = (float(part[0]) for part in (info.potential, info.entropy, info.kinetic))
-        return _Moved(self.state.c[0].clone(), bool(info.accepted[0]), *figures)
 
 
 class Wells(SamplerComparison):
@@ -160,12 +146,12 @@ class Wells(SamplerComparison):
         hmc = samplers.REGISTRY.get(POINT)(**shared, jitter=False)
         x0 = values["first_sd"] * torch.randn(RUNS, 1, generator=self.rng, dtype=torch.float64)
         sides: dict[str, Side] = {}
-        for name, sampler, side in (("func", func, FunctionalSide), ("point", hmc, Side)):
+        for name, sampler in (("func", func), ("point", hmc)):
             sampler.prepare(self.target, None)
             rng = RandomNumbers(self.rng)
             # Nothing is tuned: the step size is given.
             state = sampler.freeze(rng, sampler.init(x0, rng))
-            sides[name] = side(sampler, state, self.edges, rng)
+            sides[name] = Side(sampler, state, self.edges, rng)
         # At once: another thread may query the progress.
         self.sides = sides
         self.phase = "sampling"

@@ -9,7 +9,6 @@ vector's type instead of the float.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, fx
@@ -61,9 +60,11 @@ def lift_floats(program: fx.GraphModule, device: torch.device) -> list[Tensor]:
     differ in the next run.
     """
     graph, values = program.graph, {}
-    uses = [(node, place, dtype) for node in graph.nodes for place, dtype in _floats(node)]
-    for node, place, dtype in uses:
-        values.setdefault(dtype, []).append((node, place))
+    for node in graph.nodes:
+        dtype = _dtype(node)
+        for place, value in enumerate(node.args if dtype in (torch.float32, torch.float64) else ()):
+            if isinstance(value, float) and value != 0.0 and math.isfinite(value):
+                values.setdefault(dtype, []).append((node, place))
     last = _last_input(graph)
     vectors = []
     for dtype, places in values.items():
@@ -73,14 +74,6 @@ def lift_floats(program: fx.GraphModule, device: torch.device) -> list[Tensor]:
         for index, (node, place) in enumerate(places):
             _read(graph, node, place, last, index)
     return vectors
-
-
-def _floats(node: fx.Node) -> list[tuple[int, torch.dtype]]:
-    """Return which arguments of a node are floats to lift, and its data type."""
-    dtype = _dtype(node)
-    if dtype not in (torch.float32, torch.float64):
-        return []
-    return [(place, dtype) for place, value in enumerate(node.args) if _is_setting(value)]
 
 
 def _dtype(node: fx.Node) -> torch.dtype | None:
@@ -96,10 +89,6 @@ def _dtype(node: fx.Node) -> torch.dtype | None:
     types = {tensor.dtype for tensor in tensors}
     # Between two tensors of dimension 0 the wider type would win, unlike between a tensor and a float.
     return types.pop() if len(types) == 1 and any(tensor.ndim for tensor in tensors) else None
-
-
-def _is_setting(value: Any) -> bool:
-    return isinstance(value, float) and value != 0.0 and math.isfinite(value)
 
 
 def _read(graph: fx.Graph, node: fx.Node, place: int, vector: fx.Node, index: int) -> None:

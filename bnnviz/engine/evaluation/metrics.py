@@ -11,7 +11,7 @@ from torch import Tensor
 from bnnviz import diagnostics
 from bnnviz.diagnostics.predictive.metrics import Figures
 from bnnviz.engine.evaluation.observables import ObservationLaw, figures
-from bnnviz.engine.evaluation.predictions import at_once, averaged, observed_rows
+from bnnviz.engine.evaluation.predictions import at_once, averaged, evenly, observed_rows
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
@@ -91,7 +91,7 @@ def class_names(target: BNN) -> list[str]:
 def chosen(draws: int, log_weights: np.ndarray | None, resamples: int, seed: int) -> np.ndarray:
     """Return the indices of at most ``resamples`` draws: evenly thinned, or resampled by their weights."""
     if log_weights is None:
-        return np.linspace(0, draws - 1, min(resamples, draws)).astype(int)
+        return evenly(draws, resamples)
     return np.random.default_rng(seed).choice(draws, resamples, p=normalised(log_weights))
 
 

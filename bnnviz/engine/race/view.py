@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _APART = 2.0  # standard errors of the difference beyond which two samplers differ
 _UNKNOWN = EstimateError(math.nan, math.nan)
 _RATE_S = 0.5
+#: Columns of the table and of the curves.
+_ERRORS = ("error", "error_low", "error_high", "error_mean", "error_sd")
 
 
 class RaceView:
@@ -147,7 +149,7 @@ class RaceView:
             "state": _state(entry),
             "diverged": entry.diverged,
             "chains_lost": entry.lost,
-            **dict.fromkeys(("error", "error_low", "error_high", "error_mean", "error_sd", "error_log_se"), nan),
+            **dict.fromkeys((*_ERRORS, "error_log_se"), nan),
             **dict.fromkeys(("rhat", "ess", "ess_per_s", "ess_per_million"), nan),
             **dict.fromkeys((*FUNCTION_FIGURES, *self._scores()) if isinstance(entry.target, BNN) else (), nan),
             "draws": 0 if entry.diverged else entry.drawn,
@@ -160,9 +162,8 @@ class RaceView:
         if entry.diverged:
             return row
         found = self._errors(number)[-1] if entry.recorded else _UNKNOWN
-        low, high = found.interval
-        errors = {"error": found.both, "error_low": low, "error_high": high, "error_log_se": found.log_se}
-        return row | errors | {"error_mean": found.mean, "error_sd": found.sd} | entry.figures()
+        errors = dict(zip(_ERRORS, (found.both, *found.interval, found.mean, found.sd), strict=True))
+        return row | errors | {"error_log_se": found.log_se} | entry.figures()
 
     def _scores(self) -> list[str]:
         """Return the names of the scores of a network's predictions."""
@@ -188,17 +189,14 @@ class RaceView:
         """Return name, spent gradients and errors per sampler; a diverged sampler has its final gradients."""
         curves = []
         for number, entry in enumerate(self._race.entries):
-            errors = self._errors(number)
+            rows = [(each.both, *each.interval, each.mean, each.sd) for each in self._errors(number)]
+            columns = np.array(rows, dtype=float).reshape(-1, len(_ERRORS)).T
             curves.append(
                 {
                     "entry": number,
                     "name": self._names[number],
                     "gradients": np.array([note.gradients for note in entry.recorded], dtype=float),
-                    "error": np.array([each.both for each in errors]),
-                    "error_low": np.array([each.interval[0] for each in errors]),
-                    "error_high": np.array([each.interval[1] for each in errors]),
-                    "error_mean": np.array([each.mean for each in errors]),
-                    "error_sd": np.array([each.sd for each in errors]),
+                    **dict(zip(_ERRORS, columns, strict=True)),
                     "diverged": float(entry.gradients) if entry.diverged else math.nan,
                 }
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from bnnviz.engine.monitor import remedies
 from bnnviz.engine.run.edges import has_edge_around
 from bnnviz.messages import Message, Remedy
 from bnnviz.samplers import Sampler
@@ -77,8 +78,7 @@ def all_stopped(sampler: Sampler, chains: int, steps: int) -> Message:
     """Return the message that all chains have stopped within ``steps`` steps."""
     size = next((name for name in _STEP_SIZES if name in sampler.param), None)
     first = Remedy("check the gradient of the target" if size is None else f"use a smaller {size}")
-    double = Remedy("use double precision", {"dtype": "float64"})
-    return Message("all_stopped", first, double, chains=chains, sampler=sampler.registered, step=steps)
+    return Message("all_stopped", first, remedies.DOUBLE, chains=chains, sampler=sampler.registered, step=steps)
 
 
 def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[Message]) -> Message | None:
@@ -95,18 +95,14 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: l
     for step, chain in at.nonzero().tolist():
         x, begun = sampler.reach(step_batch.before[step]), sampler.positions(step_batch.before[0])
         if x is not None and not _is_at_edge(target, x[chain], begun):
-            ways = [
-                Remedy("take smaller steps"),
-                Remedy("use double precision", {"dtype": "float64"}),
-                Remedy("use NUTS, which rejects such proposals"),
-            ]
+            ways = [Remedy("take smaller steps"), remedies.DOUBLE, Remedy("use NUTS, which rejects such proposals")]
             at = {"chain": chain, "step": step_batch.first_step + step, "sampler": sampler.registered}
             keep(notes, Message("overflow", *ways, **at))
             continue
         what = "not a number" if bool(potential[step, chain].isnan()) else "infinite"
         return Message(
             "edge",
-            Remedy('declare positive or bounded parameters, as in `parameters={"sigma": bnnviz.positive()}`'),
+            remedies.NAME_BOUNDS,
             Remedy("write U in unbounded parameters (with the log-Jacobian)"),
             Remedy("use HMC or NUTS, which reject points outside"),
             chain=chain,
