@@ -128,11 +128,6 @@ class Host:
         run = self.run
         return run.steps, run.phase, len(run.changes), None if self.travel is None else self.travel.jumps
 
-    @property
-    def recording(self) -> Path | None:
-        """The folder of the recording."""
-        return None if self._writer is None else self._writer.folder
-
     # commands
 
     def command(self, name: str, **args: Any) -> None:

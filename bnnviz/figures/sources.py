@@ -162,8 +162,10 @@ def one(source: Any, name: str | None = None) -> SourceDraws:
     if isinstance(source, reader.Recording):
         return exported(source.name, export.kept(source, target=getattr(source, "target", None)))
     if hasattr(source, "to_arviz"):
-        _check_begun(source)
-        return _of_tree(source.to_arviz(), name or _sampler(source))
+        draws = getattr(source, "draws", None)
+        if draws is not None and (np.ndim(draws) < 2 or 0 in np.shape(draws)[:2]):
+            raise BnnvizError("The run has no draws yet. Wait until it has draws.", "source")
+        return _of_tree(source.to_arviz(), name or getattr(getattr(source, "spec", None), "sampler", None) or "draws")
     if _is_tree(source):
         return _of_tree(source, name) if "posterior" in source else _of_groups(source, None, name)
     if isinstance(source, Mapping):
@@ -202,22 +204,8 @@ def _of_path(path: Path) -> SourceDraws:
         with xarray.open_datatree(path, engine="zarr" if path.suffix == ".zarr" else "h5netcdf") as tree:
             return _of_tree(tree.load(), path.stem)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BnnvizError(f"{path} cannot be read as a file of ArviZ ({_first_line(error)}).", "source") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
-
-
-def _check_begun(run: Any) -> None:
-    draws = getattr(run, "draws", None)
-    if draws is not None and (np.ndim(draws) < 2 or 0 in np.shape(draws)[:2]):
-        raise BnnvizError("The run has no draws yet. Wait until it has draws.", "source")
-
-
-def _sampler(run: Any) -> str:
-    spec = getattr(run, "spec", None)
-    return getattr(spec, "sampler", None) or "draws"
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise BnnvizError(f"{path} cannot be read as a file of ArviZ ({reason}).", "source") from error
 
 
 def _of_tree(tree: Any, name: str | None) -> SourceDraws:

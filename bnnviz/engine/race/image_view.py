@@ -43,26 +43,22 @@ class ImageRaceView(RaceView):
             "attack_entropy": self._attack,
         }
 
-    def scene(self) -> dict[str, Any]:
-        """Return the static view data of a race, with the images' shape, classes and counts."""
+    def _scene(self) -> dict[str, Any]:
+        """Return the samplers without their own scenes, and the images' shape, classes and counts."""
         race, images = self._race, self._race.images
         entries = [
             {"name": name, "spec": entry.spec.to_json()} for name, entry in zip(self._names, race.entries, strict=True)
         ]
         return {
-            "run": self._id,
-            "spec": race.spec.to_json(),
             "title": f"Uncertainty on {images.title}",
             "target": race.entries[0].target.describe_value(),
             "remarks": [*images.remarks(), *(() if race.ood is None else race.ood.remarks())],
             "dim": race.entries[0].target.dim,
             "emits": list(self.parts),
             "pictures": [],
-            "budget": race.spec.budget,
             "entries": entries,
             "names": self._names,
             "measured": "",
-            "start": race.start_sentence,
             "classes": list(images.class_names),
             "shape": list(images.shape),
             "tests": len(images.y_test),

@@ -54,26 +54,24 @@ class RaceView:
     def scene(self) -> dict[str, Any]:
         """Return the static view data."""
         race = self._race
-        scenes = [entry.scene() for entry in race.entries]
+        whole = {"run": self._id, "spec": race.spec.to_json(), "budget": race.spec.budget, "start": race.start_sentence}
+        return whole | self._scene()
+
+    def _scene(self) -> dict[str, Any]:
+        """Return the part of the static view data that differs between kinds of races."""
+        scenes = [entry.scene() for entry in self._race.entries]
         for scene in scenes[1:]:
             # One shared figure of the density: it is large.
             scene["plane"] = scenes[0]["plane"]
         pictures = [part for part in self.pictures if all(part in scene["emits"] for scene in scenes)]
         first = scenes[0]
         return {
-            "run": self._id,
-            "spec": race.spec.to_json(),
             "title": f"Race on {first['target']}",
-            "target": first["target"],
-            "remarks": first["remarks"],
-            "dim": first["dim"],
-            "names": first["names"],
+            **{name: first[name] for name in ("target", "remarks", "dim", "names")},
             "emits": [*self.parts, *(f"{part}.{i}" for i in range(len(scenes)) for part in pictures)],
             "pictures": pictures,
-            "budget": race.spec.budget,
             "entries": [{"name": name} | scene for name, scene in zip(self._names, scenes, strict=True)],
             "measured": self._error_meaning(),
-            "start": race.start_sentence,
         }
 
     def _error_meaning(self) -> str:

@@ -48,15 +48,12 @@ def bands(source: Sequence[Mapping[str, Any]]) -> Drawing | Panels:
     drawings: list[Drawing | None] = []
     for row in rows:
         beside = [each for each in found if each["row"] == row]
-        reach = _reach(beside[0]["data"], [each["parts"][0] for each in beside])
+        # The data and all bands, limited to the neighbourhood of the data.
+        data, bands = beside[0]["data"], [each["parts"][0][end] for each in beside for end in ("lo95", "hi95")]
+        ends = padded(extent(data["y"], *bands), 0.05)
+        reach = limited(data, ends) or tuple(map(float, data["y_range"]))
         drawings += [_drawing(at[row, name], reach) if (row, name) in at else None for name in columns]
     return Panels(drawings, len(columns), one_legend=True)
-
-
-def _reach(data: dict[str, Any], found: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return the range of a row's panels: the data and all bands, limited to the neighbourhood of the data."""
-    ends = extent(data["y"], *(part[end] for part in found for end in ("lo95", "hi95")))
-    return limited(data, padded(ends, 0.05)) or tuple(map(float, data["y_range"]))
 
 
 def _drawing(panel: dict[str, Any], reach: tuple[float, float]) -> Drawing:

@@ -92,7 +92,8 @@ def _drawing(dots: Sequence[Result], cases: Sequence[str], named: bool) -> Drawi
     low, high = float(scale(low)), float(scale(high))
     room = _ROOM * (high - low) or 0.1 * abs(high) or 1.0
     reach = low - room, high + room
-    names = {float(number): _short(case) for case, number in place.items()}
+    short = {case: case if len(case) <= MOST_LETTERS else f"{case[: MOST_LETTERS - 1]}…" for case in place}
+    names = {float(number): short[case] for case, number in place.items()}
     letters = min(max(map(len, cases)), MOST_LETTERS) if named else 0
     return Drawing(
         marks,
@@ -101,7 +102,3 @@ def _drawing(dots: Sequence[Result], cases: Sequence[str], named: bool) -> Drawi
         title=LABELS.get(dots[0].measure, dots[0].measure),
         size=(_WIDTH + _LETTER * letters, _EDGES + _LINE * len(cases)),
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"

@@ -59,19 +59,11 @@ def read_message(text: Any) -> Message | None:
         message = plain_json(text)
     except (ValueError, TypeError):
         return None
-    parts = _SAID.get(message.get("do")) if isinstance(message, dict) and _is_text(message.get("do")) else None
+    action = message.get("do") if isinstance(message, dict) else None
+    parts = _SAID.get(action) if isinstance(action, str) else None
     if parts is None or not all(name in message and fits(message[name]) for name, fits in parts.items()):
         return None
     return message
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _listed(data: dict[str, Any]) -> list[Any]:
-    statement = data.get("statement")
-    return statement if isinstance(statement, list) else []
 
 
 class Pointer:
@@ -115,7 +107,8 @@ class Pointer:
         """Listen to actions; needs a Bokeh server."""
 
         def receive(attr: str, old: Any, new: dict[str, Any]) -> None:
-            for message in filter(None, map(read_message, _listed(new))):
+            statement = new.get("statement")
+            for message in filter(None, map(read_message, statement if isinstance(statement, list) else [])):
                 if message["do"] == "box":
                     self._boxed = message["box"] is not None
                 on_message(message)

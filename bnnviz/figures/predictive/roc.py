@@ -36,23 +36,15 @@ class Roc(Figure):
         curves = part["curves"][:SERIES]
         alone = len(curves) == 1
         marks: list[Mark] = [diagonal("chance")]
+        notes = []
         for place, curve in enumerate(curves):
+            spread = f" ± {curve['auc_sd']:.2g}" if curve["auc_sd"] > SAME else ""
+            label = f"{curve['name']}, AUC {curve['auc_mean']:.3f}{spread}"
+            notes.append(f"{'AUC' if alone else curve['name']} {curve['auc_mean']:.4f}{spread}")
             marks += _envelopes(curve, place, alone)
             dash = () if alone else dash_of(place)
-            marks.append(Line(curve["fpr"], curve["mean"], 2.4, dash, colour=chain(place), label=_label(curve)))
-        return self.drawing(marks, note="; ".join(_note(curve, not alone) for curve in curves))
-
-
-def _spread(curve: dict[str, Any]) -> str:
-    return f" ± {curve['auc_sd']:.2g}" if curve["auc_sd"] > SAME else ""
-
-
-def _label(curve: dict[str, Any]) -> str:
-    return f"{curve['name']}, AUC {curve['auc_mean']:.3f}{_spread(curve)}"
-
-
-def _note(curve: dict[str, Any], named: bool) -> str:
-    return f"{curve['name'] + ' ' if named else 'AUC '}{curve['auc_mean']:.4f}{_spread(curve)}"
+            marks.append(Line(curve["fpr"], curve["mean"], 2.4, dash, colour=chain(place), label=label))
+        return self.drawing(marks, note="; ".join(notes))
 
 
 def _envelopes(curve: dict[str, Any], place: int, alone: bool) -> list[Mark]:

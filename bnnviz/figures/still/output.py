@@ -105,7 +105,9 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     True
     """
     drawn = rendered(figure)
-    palette = style.palette_of(_is_dark(drawn) if dark is None else dark)
+    if dark is None:
+        dark = any(plot.background_fill_color == DARK.surface for plot in drawn.select({"type": Plot}))
+    palette = style.palette_of(dark)
     texts = [Div(text=text, styles={"color": palette.ink}, width_policy="max") for text in above]
     ends = [Div(text=below, styles={"color": palette.muted}, width_policy="max")] if below else []
     looks = {"background": palette.surface, "padding": "14px"}
@@ -113,10 +115,6 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     text = _FROM_ELSEWHERE.sub("", file_html(whole, INLINE, title)).strip()
     # Colour the page too; a dark figure would otherwise have a white border.
     return text.replace("<head>", f"<head><style>html {{background: {palette.surface}}}</style>", 1)
-
-
-def _is_dark(drawn: Any) -> bool:
-    return any(plot.background_fill_color == DARK.surface for plot in drawn.select({"type": Plot}))
 
 
 def rendered(figure: Any, scale: float = 1.0) -> Any:

@@ -45,7 +45,7 @@ def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Ove
     title = ": ".join(text for text in (drawing.title, drawing.note) if text)
     beside = round(_LEGEND + _LETTER * max(map(len, labels))) if shown else 0
     beside += _RAMP if any(isinstance(mark, m.Image) and mark.label for mark in drawing.marks) else 0
-    options: dict[str, Any] = {"xlim": ends[0], "ylim": _upright(ends[1]), "invert_yaxis": ends[1][0] > ends[1][1]}
+    options: dict[str, Any] = {"xlim": ends[0], "ylim": tuple(sorted(ends[1])), "invert_yaxis": ends[1][0] > ends[1][1]}
     options |= _ticks(drawing.x, "x", ends[0]) | _ticks(drawing.y, "y", ends[1])
     options |= {"show_legend": shown} | ({"legend_position": "right"} if shown else {})
     return apply(
@@ -92,10 +92,6 @@ def _ends(drawing: Drawing) -> tuple[tuple[float, float], tuple[float, float]]:
             ends = padded(ends, 0.03, 1e-6 * max(1.0, abs(ends[0])) if ends[0] != ends[1] else 0.5)
         found.append((float(ends[0]), float(ends[1])))
     return found[0], found[1]
-
-
-def _upright(ends: tuple[float, float]) -> tuple[float, float]:
-    return min(ends), max(ends)
 
 
 def _ticks(axis: Axis, name: str, ends: tuple[float, float]) -> dict[str, Any]:

@@ -105,7 +105,10 @@ class Grid(Bound):
             torch.stack([f1, f1]),
             torch.stack([d1, d1]),
         )
-        wasted = _wasted(state.t0, state.f0, t, f, slopes[0], heights[0])
+        # The approximate number of rejected proposals under the line over the cell.
+        begin, end = slopes[0] * state.t0 + heights[0], slopes[0] * t + heights[0]
+        ends = begin.clamp_min(0) - state.f0.clamp_min(0) + end.clamp_min(0) - f.clamp_min(0)
+        wasted = (t - state.t0) * ends / 2
         too_far = probe & ~(torch.isfinite(f) & (self.noisy | (wasted <= _MOST_WASTED)))
         split = kind == REJECTED
         # Two Python numbers would give the default type.
@@ -146,7 +149,8 @@ class Grid(Bound):
         lift = lift + _ROUNDING * (f0.abs() + f1.abs())
         if self.noisy:
             return chord, first + lift - chord * t0
-        jump = (1 - _CUBIC) * torch.where(unknown, 0.0, _jump(width, before, after))
+        # The jump of the rate in the cell, from its slopes at the ends and the chord's.
+        jump = (1 - _CUBIC) * torch.where(unknown, 0.0, width * (after - before) / 2)
         left, right = lift + jump.clamp_min(0), lift - jump.clamp_max(0)
         slope = chord + (right - left) / width
         return slope, first + left - slope * t0
@@ -171,14 +175,3 @@ class Grid(Bound):
         piece = Piece(state.slope, state.height, state.t1)
         kind = torch.where(probing, PROBE, PROPOSAL)
         return new, Plan(torch.where(probing, end, t), kind, after, piece.hidden(probing), piece)
-
-
-def _wasted(t0: Tensor, f0: Tensor, t1: Tensor, f1: Tensor, slope: Tensor, height: Tensor) -> Tensor:
-    """Return the approximate number of rejected proposals under the line over a cell."""
-    ends = (slope * t0 + height).clamp_min(0) - f0.clamp_min(0) + (slope * t1 + height).clamp_min(0) - f1.clamp_min(0)
-    return (t1 - t0) * ends / 2
-
-
-def _jump(width: Tensor, before: Tensor, after: Tensor) -> Tensor:
-    """Return the jump of the rate in a cell, from its slopes at the ends and the chord's."""
-    return width * (after - before) / 2
