@@ -132,7 +132,10 @@ def attack(
         raise BnnvizError("eps is a sequence of sizes of a step, finite numbers from 0, at least one.", "eps")
     roles = _roles(given, attacker, judge)
     numbers, x, y = _rows(given.target, rows)
-    space = _space(given.target, x)
+    pixels = pixel_scale(given.target.data_set)
+    space = _Space("scaled", x.new_zeros(()), x.new_ones(()))
+    if pixels is not None:
+        space = _Space("pixels", *(torch.as_tensor(each).to(x) for each in pixels), 0.0, 1.0)
     sign = _ascent(given.target, roles.attacker, x, y).sign()
     found = [predictive(given.target, roles.judges, space.moved(x, sign, size), roles.weights, base) for size in steps]
     observed, few = y.cpu().numpy().astype(int), slice(max(examples, 0))
@@ -188,13 +191,6 @@ def _rows(target: BNN, rows: int | Sequence[int] | None) -> tuple[np.ndarray, Te
         raise BnnvizError("There is no row to attack.", "rows")
     taken = torch.as_tensor(numbers, device=x.device)
     return numbers, x[taken], y[taken]
-
-
-def _space(target: BNN, x: Tensor) -> _Space:
-    pixels = pixel_scale(target.data_set)
-    if pixels is None:
-        return _Space("scaled", x.new_zeros(()), x.new_ones(()))
-    return _Space("pixels", *(torch.as_tensor(each).to(x) for each in pixels), 0.0, 1.0)
 
 
 def _ascent(target: BNN, theta: Tensor, x: Tensor, y: Tensor) -> Tensor:

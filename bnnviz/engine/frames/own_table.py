@@ -102,7 +102,11 @@ class OwnTable:
         run = self._run
         draws = run.store.common(run.alive)
         if draws < (1 if run.finished else _FEWEST):
-            return _part(self._awaited(draws), draws)
+            findings = f"it needs {_FEWEST} draws of each chain, and there are {draws}."
+            if run.phase in _WAITS:
+                way = run.waiting.message()
+                findings = f"{_WAITS[run.phase]}.{'' if way is None else f' {way.text}'}"
+            return _part(Message("no_verdict", findings=findings), draws)
         if (draws, run.finished) != self._judged and (self._pace.due or run.finished or not self._verdict):
             begun = time.thread_time()
             ended = summarise(run) if run.phase == "done" else {}
@@ -110,14 +114,6 @@ class OwnTable:
             self._judged, self._verdict = (draws, run.finished), _part(judged, draws)
             self._pace.spent(time.thread_time() - begun)
         return self._verdict
-
-    def _awaited(self, draws: int) -> Message:
-        """Return the message on a missing verdict."""
-        run = self._run
-        if run.phase in _WAITS:
-            way = run.waiting.message()
-            return Message("no_verdict", findings=f"{_WAITS[run.phase]}.{'' if way is None else f' {way.text}'}")
-        return Message("no_verdict", findings=f"it needs {_FEWEST} draws of each chain, and there are {draws}.")
 
     def _judge(self, component: np.ndarray) -> Message:
         """Judge a running sampler by a selection of its draws."""

@@ -39,7 +39,9 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
         values["ratio"] = value
         slack = _SLACK / math.sqrt(count)
         level = max(level, sum(value > limit + slack for limit in _RATIOS))
-        findings.insert(0, _compared(name, value, classes))
+        score, off = "log loss" if classes else "error (CRPS)", abs(value - 1)
+        side = f"is {off:.0%} {'smaller' if value < 1 else 'larger'} than that" if off >= 0.02 else "equals that"
+        findings.insert(0, f"the {score} {side} of the best simple model ({name})")
     if not held_out or count < _FEWEST:
         level = max(level, 1)
         findings += [f"{count} {'row is' if count == 1 else 'rows are'} too few to judge"] if count < _FEWEST else []
@@ -55,14 +57,6 @@ def ratio_to_baseline(averaged: dict[str, Any], scores: dict[str, Any], classes:
         return None
     best = min(known, key=known.__getitem__)
     return best, averaged[key] / known[best]
-
-
-def _compared(name: str, ratio: float, classes: bool) -> str:
-    score = "log loss" if classes else "error (CRPS)"
-    if abs(ratio - 1) < 0.02:
-        return f"the {score} equals that of the best simple model ({name})"
-    side = "smaller" if ratio < 1 else "larger"
-    return f"the {score} is {abs(ratio - 1):.0%} {side} than that of the best simple model ({name})"
 
 
 def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
