@@ -334,10 +334,3 @@ def test_a_density_of_chains_that_stand_still_is_drawn(moving: int) -> None:
     values = np.ones((3, 40))
     values[:moving] = np.random.default_rng(0).normal(size=(moving, 40))
     assert plots.density({"mu": values}) is not None
-
-
-@pytest.mark.parametrize("plot", [plots.thinning, plots.ratios, plots.trajectory])
-def test_a_figure_of_a_part_reads_a_recording(plot: Make, tmp_path: Path) -> None:
-    pytest.importorskip("zarr")
-    bnnviz.sample("banana", "bps", draws=20, warmup=5, chains=2, record=tmp_path / "run", progress_bar=False)
-    assert isinstance(plot(bnnviz.recording(tmp_path / "run")), hv.Overlay)
