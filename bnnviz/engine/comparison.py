@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from bnnviz.engine.run import checkpoint
-from bnnviz.engine.run.run import Run
+from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 
 _CHECKPOINT_VERSION = 1
@@ -24,7 +24,7 @@ class SamplerComparison:
         self.spec = spec.checked(**checks)
         self.phase, self.generation = "start", 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
-        self.runs: list[Run] = []
+        self.runs: list[ViewedRun] = []
 
     def step_proposal(self) -> None:
         """Let every sampler take one step."""
@@ -44,8 +44,15 @@ class SamplerComparison:
         """Raise the error for a change of settings."""
         raise BnnvizError(self.fixed, next(iter(settings), None))
 
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.phase == "done"
+
     def watch(self, **what: Any) -> None:
-        """Do nothing: there is only one thing to watch."""
+        """Choose what frames show of all samplers, as in `ViewedRun.watch`."""
+        for run in self.runs:
+            run.watch(**what)
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Select nothing: the samplers have no common draws."""

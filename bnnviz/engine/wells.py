@@ -125,11 +125,6 @@ class Wells(SamplerComparison):
         return self.steps * sum(side.sampler.gradients_per_step for side in self.sides.values())
 
     @property
-    def finished(self) -> bool:
-        """Whether all moves are made."""
-        return self.phase == "done"
-
-    @property
     def progress(self) -> float:
         """Share of the moves that are made."""
         return self.steps / self._values["moves"]

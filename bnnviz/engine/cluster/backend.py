@@ -148,17 +148,10 @@ class Backend:
                 if time.monotonic() > end:
                     raise BnnvizError(f"The cluster has had no worker for {WORKER_S:g} s; start one and try again.")
                 await asyncio.sleep(WATCH_S)
-            loads = await self._loads(choice)
+            own = [each.address for each in self.handles if each.alive]
+            loads = {address: own.count(address) for address in choice}
+            if self._cluster is None:  # other clients may use it too
+                census = self.client.run(live_runs.census, workers=choice, on_error="ignore")
+                for address, rows in (await asyncio.wait_for(census, CALL_S)).items():
+                    loads[address] = max(loads[address], len(rows))
             handle.address = min(choice, key=loads.__getitem__)
-
-    async def _loads(self, addresses: list[str]) -> dict[str, int]:
-        """Return the number of live runs of each worker."""
-        own = [handle.address for handle in self.handles if handle.alive]
-        loads = {address: own.count(address) for address in addresses}
-        if self._cluster is None:  # other clients may use it too
-            found = await asyncio.wait_for(
-                self.client.run(live_runs.census, workers=addresses, on_error="ignore"), CALL_S
-            )
-            for address, rows in found.items():
-                loads[address] = max(loads[address], len(rows))
-        return loads

@@ -82,11 +82,6 @@ class Race(SamplerComparison):
         return sum(entry.seconds for entry in self.entries)
 
     @property
-    def finished(self) -> bool:
-        """Whether all samplers and the reference have ended."""
-        return self.phase == "done"
-
-    @property
     def progress(self) -> float:
         """Fraction of the budgets spent, 0 to 1; an ended sampler counts as fully spent."""
         shares = [1.0 if entry.over else entry.gradients / self.spec.budget for entry in self.entries]
@@ -199,11 +194,6 @@ class Race(SamplerComparison):
         return sentence + (", but those that look for one themselves, from random points." if searches else ".")
 
     # views
-
-    def watch(self, **what: Any) -> None:
-        """Choose what frames show of all samplers, as in `ViewedRun.watch`."""
-        for entry in self.entries:
-            entry.watch(**what)
 
     def scene(self) -> dict[str, Any]:
         """Return the static view data: scene, names and budget of each sampler."""
