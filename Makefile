@@ -75,7 +75,7 @@ clean:
 
 $(INSTALLED): $(PY) pyproject.toml setup.py constraints.txt
 	@echo 'Installing bnnviz into $(VENV) (the first time takes minutes: PyTorch is large) ...'
-	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) setuptools
+	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) 'setuptools>=77'
 	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) --no-build-isolation -e '.[all]'
 	@$(FIND)
 	@$(COMPILE)
@@ -83,7 +83,7 @@ $(INSTALLED): $(PY) pyproject.toml setup.py constraints.txt
 
 $(TESTABLE): $(PY) pyproject.toml setup.py constraints.txt
 	@echo 'Installing bnnviz and its tests into $(VENV) (the first time takes minutes: PyTorch is large) ...'
-	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) setuptools
+	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) 'setuptools>=77'
 	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) --no-build-isolation -e '.[all,test]'
 	@$(FIND)
 	@$(COMPILE)
