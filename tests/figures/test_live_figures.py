@@ -140,7 +140,7 @@ def test_a_trace_scrolls_where_old_draws_leave() -> None:
     scene = example_scene("banana")
     view, frame = View(BY_NAME["trace"](), scene), example_frame(scene, 20)
     view.update(frame)
-    frame["trace"]["index"] = frame["trace"]["index"] + 10_000
+    frame["trace"] |= {"index": frame["trace"]["index"] + 10_000, "warmup": frame["trace"]["warmup"][:, :0]}
     view.update(frame)
     first, last = frame["trace"]["index"][[0, -1]]
     assert view.root.x_range.start == first and view.root.x_range.end >= last

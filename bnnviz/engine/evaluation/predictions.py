@@ -18,6 +18,7 @@ from bnnviz.targets import BNN
 _GRID = 100
 _MAP = 36  # points per side of a map
 _MOST = 400
+_SETTLING = 16  # draws of the warm-up of each chain, until there are enough others
 _BAND_DRAWS = 24  # minimum draws of a band; until then those of the warm-up are shown too
 _CHUNK = 64
 _LAYER_NUMBERS = 2_000_000  # activations of one layer, in draws x rows x units
@@ -199,7 +200,7 @@ class Predictor:
         now = self.update(store, alive, current)
         values = self.values
         if self._settles(store, alive):
-            early = store.settling(alive).flatten(0, 1)
+            early = store.settling(alive)[:, -_SETTLING:].flatten(0, 1)
             found = self._rows(early) if len(early) else values
             values = np.concatenate([values, found]) if len(values) else found
         return (values if len(values) else now[None]), now

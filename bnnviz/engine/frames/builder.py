@@ -331,13 +331,17 @@ class FrameBuilder:
     def _trace(self, fast: bool) -> dict[str, Any]:
         self.components.refit()
         last = self.run.store.common(self.run.alive)
-        if not last:
-            return {}
         label, values = self.components.followed[:2]
+        early = np.empty((len(values), 0))
+        # Sample statistics of the warm-up are not kept.
+        if last < _TRACE_DRAWS and self.components.label == label:
+            early = self.components.of(self.run.store.settling(self.run.alive))
+        if not last and not early.shape[1]:
+            return {}
         values = values[:, -_TRACE_DRAWS:]
         index = np.arange(last - values.shape[1], last) * self.run.store.every
-        shown = {"index": index, "values": values[:_TRACE_CHAINS], "chains": len(values)}
-        return {"label": label, "basis": self.components.basis, **shown}
+        shown = {"index": index, "values": values[:_TRACE_CHAINS], "warmup": early[:_TRACE_CHAINS]}
+        return {"label": label, "basis": self.components.basis, "chains": len(values), **shown}
 
     def _acf(self, fast: bool) -> dict[str, Any]:
         self.components.refit()

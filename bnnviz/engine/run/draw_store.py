@@ -22,7 +22,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Draws
 
 LIVE_CAPACITY = 2000
-_EARLY = 16
+_EARLY, _EARLY_OF_MANY, _MANY = 200, 16, 2000  # draws of the warm-up that are shown; fewer from so many coordinates
 # Maximum numbers of draws without a limit: 400 MB. Many chains keep fewer draws, but never too few to thin.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 64
 BLOCK = 16  # draws of each chain
@@ -96,7 +96,7 @@ class DrawStore:
         """Discard the first ``skip`` draws of each chain; only the last few are shown, until there are others."""
         chains, _, dim = self.buffer.shape
         self.skip = skip
-        self.early = self.buffer.new_zeros(chains, min(skip, _EARLY), dim)
+        self.early = self.buffer.new_zeros(chains, min(skip, _EARLY if dim < _MANY else _EARLY_OF_MANY), dim)
 
     def prolong(self, kept: int, limit: int) -> None:
         """Make room for more draws; the next draw of each chain, of index 0, follows the first ``kept``."""
@@ -130,9 +130,12 @@ class DrawStore:
         np.maximum.at(self.counts, chain.cpu().numpy(), (slot + 1).cpu().numpy())
 
     def settling(self, alive: np.ndarray) -> Tensor:
-        """Return the last common draws of the warm-up of all living chains, (chains, draws, dim)."""
-        chosen = alive if alive.any() else np.ones_like(alive)
-        return self.early[torch.as_tensor(chosen, device=self.early.device)][:, : int(self.made[chosen].min())]
+        """Return the last draws of the warm-up of each living chain in their order, (chains, draws, dim)."""
+        chosen = np.flatnonzero(alive if alive.any() else np.ones_like(alive))
+        size, ends = self.early.shape[1], np.minimum(self.made[chosen], self.skip)
+        count = min(size, int(ends.min()))
+        places = (ends[:, None] - count + np.arange(count)) % max(size, 1)
+        return self.early[chosen[:, None], places]
 
     def _thin(self) -> None:
         half = self.buffer[:, ::2].clone()

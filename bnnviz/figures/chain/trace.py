@@ -34,20 +34,26 @@ class Trace(Figure):
         return Drawing(x=Axis("draw", (0.0, 100.0), "exact"), y=Axis(label, (-3.0, 3.0), "exact"))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``values`` (chains, draws) at ``index`` (draws,). ``futures`` have letters instead of chains."""
+        """Draw ``values`` (chains, draws) at ``index`` (draws,), after those of the ``warmup`` (chains, draws).
+
+        ``futures`` have letters instead of chains.
+        """
         values, index, label = np.atleast_2d(part["values"])[:SERIES], part["index"], part["label"]
         futures, chains = part.get("futures", ()), part.get("chains", len(values))
         names = futures or [f"chain {i + 1}" for i in range(len(values))]
         # A future has its colour in every figure.
         colours = [future(letter) for letter in futures] or range(len(values))
-        marks: list[Mark] = [trace_line(index, *each) for each in zip(values, colours, names, strict=True)]
+        early = np.atleast_2d(part.get("warmup", np.empty((0, 0))))[:SERIES]
+        before = np.arange(-early.shape[1], 0)
+        marks: list[Mark] = [Line(before, each, 1.0, colour="grey", opacity=0.6, label="warm-up") for each in early]
+        marks += [trace_line(index, *each) for each in zip(values, colours, names, strict=True)]
         x, y = self.selection.get("trace_index", ()), self.selection.get("trace_value", ())
         marks.append(Points(x, y, PICKED, 7, width=1, label=PICKED.label if len(x) else ""))
         ends = extent(index)
         return Drawing(
             marks,
-            x=Axis("draw", ends, follow="scroll"),
-            y=Axis(label, extent(values), key=(label, part.get("basis"), len(values), chains, tuple(futures))),
+            x=Axis("draw", extent(before, index), follow="scroll"),
+            y=Axis(label, extent(early, values), key=(label, part.get("basis"), len(values), chains, tuple(futures))),
             title=_title(label, len(values), chains, futures),
             words="" if ends is None else "draws {:,.0f} to {:,.0f}".format(*ends),
         )
