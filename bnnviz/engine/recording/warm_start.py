@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from bnnviz import diagnostics, samplers
+from bnnviz import diagnostics
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.export import ExportedDraws, kept
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.engine.run.restorable import saved_state
 from bnnviz.engine.run.start_points import ABOUT, DRAWS, LAST, NAMELESS, StartPoints, attached, held
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 
 
@@ -53,6 +51,8 @@ def named(word: str | os.PathLike) -> str:
 
 def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
     """Read starting points from a recording."""
+    from bnnviz.engine.run.restorable import saved_state  # with torch, which the page does not load
+
     try:
         recording = Recording(reader.place(word) if reader.is_recording_name(word) else reader.find(word))
         recording.progress, recording.header  # noqa: B018
@@ -72,12 +72,16 @@ def of_run(run: AnyRun, points: str, chains: int, seed: int) -> StartPoints:
     if not run.draws.shape[1] or not run.alive.any():
         raise BnnvizError("The run to start from has no draws yet. Continue it first.", "start")
     logs = run.correcting_log_weights if points == DRAWS else run.log_weights
+    from bnnviz.samplers.tree import as_dicts
+
     taken = _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
     return replace(taken, learned=_learned(run.spec.sampler, as_dicts(run.state)))
 
 
 def _learned(sampler: str, state: dict[str, Any] | None) -> dict[str, np.ndarray]:
     """Return what the warm-up of a run learned, from its state as dicts."""
+    from bnnviz import samplers
+
     adaptation = (state or {}).get("adaptation")
     return {} if adaptation is None else samplers.REGISTRY.get(sampler).learned(adaptation)
 
@@ -86,7 +90,7 @@ def _log_weights(recording: Recording, found: ExportedDraws, spec: dict[str, Any
     """Return the log weights of draws, or those that correct the bias of their positions."""
     if found.log_weights is not None:
         return found.log_weights
-    from bnnviz import targets
+    from bnnviz import samplers, targets
     from bnnviz.engine.recording.resume import resume
 
     if samplers.REGISTRY.get(spec["sampler"]).weighs is samplers.Sampler.weighs:
