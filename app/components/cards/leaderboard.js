@@ -23,7 +23,7 @@ export function render({model}) {
   function heading(column) {
     const button = make_button(column[1], {title: column[2]}, () => sort(column[0]))
     const cell = make("th", {scope: "col"}, button)
-    button.dataset.figure = column[0]
+    button.dataset.column = column[0]
     if (column[0] === by) {
       const rising = column[3] === turned
       cell.setAttribute("aria-sort", rising ? "ascending" : "descending")
@@ -43,12 +43,12 @@ export function render({model}) {
   }
 
   function fill() {
-    const focused = table.getRootNode().activeElement?.dataset?.figure
+    const focused = table.getRootNode().activeElement?.dataset?.column
     const column = model.columns.find(([name]) => name === by) ?? model.columns[0]
     if (column === undefined) { return }
     const head = make("tr", {}, make("th", {title: model.rank, textContent: "#"}), make("th", {className: "name", textContent: model.who}), ...model.columns.map(heading))
     table.replaceChildren(head, ...[...model.rows].sort(compare(column)).map(line))
-    if (focused) { table.querySelector(`button[data-figure="${focused}"]`)?.focus() }
+    if (focused) { table.querySelector(`button[data-column="${focused}"]`)?.focus() }
   }
 
   function explain() {
