@@ -61,6 +61,12 @@ class EntryControl:
     def __contains__(self, name: str) -> bool:
         return name == "sampler" or any(setting["name"] == name for setting in self._offered())
 
+    def show(self, entry: Spec) -> None:
+        """Show the settings of the same sampler."""
+        self._entry = entry
+        if self._controls is not None:
+            self._controls.set(entry.settings)
+
     def error(self, name: str, sentence: str) -> None:
         """Show an error of a setting, and unfold it."""
         self._fold.active = [0]
@@ -123,6 +129,11 @@ class RaceSidebar(SpecSidebar):
         """Show a race in the controls."""
         super().show(spec)
         self._run.set({"budget": spec.budget})
+        if [control.entry.sampler for control in self._entries] == [entry.sampler for entry in spec.entries]:
+            # An open menu and the focus stay.
+            for control, entry in zip(self._entries, spec.entries, strict=True):
+                control.show(entry)
+            return
         self._entries = [self._control(number, entry) for number, entry in enumerate(spec.entries)]
         self._arrange()
 
