@@ -26,6 +26,8 @@ class TimeTravel:
         self._pace = Throttle(_SHARE, least=_EVERY_S)  # of checkpoints
         self.jumps = 0  # grows with each jump to another state
         self._follow_events(host.run)
+        if host.run.phase != "start":  # the earliest step of a run that continues a recording
+            self.history.note(host.run)
 
     def _follow_events(self, run: Any) -> None:
         """Show the events of a run, or of the followed branch of a fork."""

@@ -229,7 +229,7 @@ def test_a_recording_ends_where_its_run_is_left(travel: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draws", [None, 2000])
-def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
+def test_a_run_that_continues_a_recording_goes_back_to_where_it_began_to(
     travel: Any, tmp_path: Path, draws: Any
 ) -> None:
     spec = spec_of(draws=draws)
@@ -245,7 +245,10 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
     async def story(lab: Lab) -> None:
         await lab.do("pause")
         assert lab.run.steps == 300
-        for goal in (280, 120):
+        with pytest.raises(BnnvizError, match="step 300"):
+            await lab.do("back", step=280)
+        await lab.play_to(400)
+        for goal in (330, 300):
             await lab.do("back", step=goal)
             there = at(spec, goal)
             assert same(lab.run, there)

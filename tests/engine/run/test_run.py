@@ -181,7 +181,7 @@ def test_a_live_run_thins_itself():
 
 
 class Cliff(targets.Target):
-    """A Gaussian whose potential is not finite beyond 3.5, where some chains come and others do not."""
+    """A Gaussian whose potential is not a number beyond 3.5, where some chains come and others do not."""
 
     title, dim = "Cliff", 1
 
@@ -194,14 +194,12 @@ class Cliff(targets.Target):
         return start
 
 
-@pytest.mark.slow
-def test_chains_that_meet_nan_stop_and_are_named():
+def test_a_run_ends_where_a_chain_meets_an_edge_and_keeps_the_draws_of_the_others():
     run = finished(ViewedRun(spec(chains=6, draws=300), target=Cliff()))
-    assert run.phase == "done"
+    assert (run.phase, run.error.code) == ("failed", "edge")
     assert 0 < run.alive.sum() < 6
-    assert len(run.notes) == 6 - run.alive.sum()
-    assert {note.code for note in run.notes} == {"chain_stopped"} and 0 in {note.values["chain"] for note in run.notes}
-    assert run.draws.shape == (run.alive.sum(), 300, 1)
+    assert [note.values["chain"] for note in run.notes if note.code == "chain_stopped"] == [0]
+    assert run.draws.shape[::2] == (run.alive.sum(), 1)
     assert np.isfinite(run.draws).all()
 
 
@@ -216,7 +214,7 @@ def test_when_all_chains_fail_the_draws_are_kept():
 
     run = finished(ViewedRun(spec(chains=2, draws=100_000, warmup=0), target=Trap()))
     assert run.phase == "failed"
-    assert "All 2 chains of bps" in run.error
+    assert run.error.code == "all_stopped"
     assert run.draws.shape[1] > 0
 
 
