@@ -43,7 +43,7 @@ app, wells_app = typer.Typer(), typer.Typer()
 @app.command(
     epilog=options.examples(
         "bnnviz race bps hmc sgld --target banana --budget 200000",
-        "bnnviz race bps boomerang sghmc:friction=0.5 --data concrete --chains 4 --figure concrete.html",
+        "bnnviz race bps hmc sghmc:friction=0.5 --data toy_c --chains 4 --figure race.html",
         "bnnviz race hmc sgld:step_size=0.01 sgld:step_size=0.1 --target gaussian --set target.size=10 --json",
         "bnnviz race race.json --budget 5000000",
     )
