@@ -50,6 +50,7 @@ def test_reload_back_and_the_chip_find_the_run(open_page: Callable[..., Any], da
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_run_survives_twenty_page_changes(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = playing(open_page, dashboard.url)
     run, step = lab.run(), lab.number("step")
