@@ -130,7 +130,7 @@ def test_a_page_finds_its_run_on_a_restarted_server(
         finally:
             for process in [*psutil.Process(again.pid).children(recursive=True), psutil.Process(again.pid)]:
                 process.kill()
-    watch.allow("WebSocket|Failed to fetch|ERR_|Lost")
+    watch.allow("WebSocket|Failed to fetch|ERR_|Lost|not connected")
 
 
 @pytest.mark.slow
