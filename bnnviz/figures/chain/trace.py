@@ -45,7 +45,9 @@ class Trace(Figure):
         colours = [future(letter) for letter in futures] or range(len(values))
         early = np.atleast_2d(part.get("warmup", np.empty((0, 0))))[:SERIES]
         before = np.arange(-early.shape[1], 0)
-        marks: list[Mark] = [Line(before, each, 1.0, colour="grey", opacity=0.6, label="warm-up") for each in early]
+        marks: list[Mark] = [
+            Line(before, each, 1.0, colour="grey", opacity=0.6, label="warm-up") for each in early if each.size
+        ]
         marks += [trace_line(index, *each) for each in zip(values, colours, names, strict=True)]
         x, y = self.selection.get("trace_index", ()), self.selection.get("trace_value", ())
         marks.append(Points(x, y, PICKED, 7, width=1, label=PICKED.label if len(x) else ""))

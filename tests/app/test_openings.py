@@ -1,0 +1,28 @@
+"""The runs that pages open on: shipped starting points of the Lab, and recorded frames of the other pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from bnnviz.engine.run.start_points import held
+from bnnviz_app import opening_frames
+from bnnviz_app.pages.base import PRESETS
+from bnnviz_app.pages.double_well import DoubleWellPage
+from bnnviz_app.pages.lab import _START, LabPage
+from bnnviz_app.pages.population import PopulationPage
+from bnnviz_app.pages.race import RacePage
+from bnnviz_app.pages.uncertainty import UncertaintyPage
+
+
+def test_the_lab_opens_on_points_that_a_run_can_start_from() -> None:
+    points = (PRESETS / "opening.npz").read_bytes()
+    spec = LabPage.opening().replace(start=_START, start_points=points, warmup=0).checked()
+    assert len(held(spec).dealt(spec.chains)) == spec.chains
+
+
+@pytest.mark.parametrize("page", [DoubleWellPage, PopulationPage, RacePage, UncertaintyPage])
+def test_a_page_opens_on_a_recorded_run_of_its_spec(page: type) -> None:
+    found = opening_frames.read(page.name, page.opening())
+    assert found is not None
+    scene, frame = found
+    assert set(scene["emits"]) - {"timeline"} <= frame.keys() | {"density", "history"}
