@@ -176,3 +176,11 @@ def test_weights_that_have_collapsed_tell_nothing() -> None:
     x = np.random.default_rng(0).normal(size=(10, 400, 2))
     u = (x * x).sum(-1) / 2
     assert variance_inflation(x, u, x, logs=-1000 * u) is None
+
+
+@pytest.mark.parametrize("every", [1, 2, 4, 8])
+def test_the_error_of_weighted_draws_covers_right_ones_at_any_thinning(every: int) -> None:
+    x, u, gradient = gaussian(3, shape=(4, 3200))
+    logs = np.random.default_rng(1).normal(0.0, 0.1, u.shape)
+    found = variance_inflation(x, u[:, ::every], gradient[:, ::every], every, logs)
+    assert abs(found.share) < MOST * found.error < 0.5
