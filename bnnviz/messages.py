@@ -113,7 +113,7 @@ TEXTS = {
     "draws_at_events": "Draws at events are biased toward regions where events are frequent.",
     # Live
     "even_weights": "The variances of this iteration are wrong although its weight ESS is {percent:.0f}% of the draws:"
-    " its proposals miss the tails, which weights cannot show.",
+    " its proposals miss a part of the density, which weights cannot show.",
     "live_variance": "The variance of {name} is currently {ratio:.2f} times the true value.",
     "live_stein_large": "By Stein's identity the variances are currently at least {share:.0f}% too large.",
     "live_stein": "By Stein's identity the variances are currently about {share:.0f}% too large ({low:.0f} to"
