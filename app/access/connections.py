@@ -6,6 +6,7 @@ import errno
 import ipaddress
 import logging
 import socket
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -15,6 +16,7 @@ from tornado.ioloop import IOLoop
 from tornado.iostream import IOStream
 
 MOST_STRANGERS = 128  # connections of an address that have shown no secret
+GRACE_S = 5.0  # for which a connection is kept above that: a class behind one address arrives at once
 MOST_FILES = 65_536
 REQUEST_S = 10.0  # until a connection has sent its next request
 PAUSE_S = 1.0  # after the process has run out of files
@@ -24,19 +26,19 @@ log = logging.getLogger(__name__)
 
 
 class Strangers:
-    """Track connections without a secret by address; a new one replaces the oldest."""
+    """Track connections without a secret by address; above the limit, a new one replaces old ones."""
 
     def __init__(self) -> None:
-        self._of: dict[str, dict[IOStream, None]] = {}  # the oldest first
+        self._of: dict[str, dict[IOStream, float]] = {}  # when each was accepted, the oldest first
         self._from: dict[IOStream, str] = {}
 
     def add(self, stream: IOStream, address: str) -> None:
-        """Count a connection, and close the oldest of its address above the limit."""
+        """Count a connection, and close old ones of its address above the limit."""
         self._from[stream] = address
-        same = self._of.setdefault(address, {})
-        same[stream] = None
-        if len(same) > MOST_STRANGERS:
-            self._close(next(iter(same)))
+        same, now = self._of.setdefault(address, {}), time.monotonic()
+        same[stream] = now
+        while len(same) > MOST_STRANGERS and now - same[oldest := next(iter(same))] > GRACE_S:
+            self._close(oldest)
 
     def discard(self, stream: IOStream) -> None:
         """Count a connection no longer: it has shown a secret or is closed."""

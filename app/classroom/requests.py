@@ -68,7 +68,7 @@ def leads() -> bool:
 
 def answer_class(application: BokehTornado, gate: Gate, route: str) -> None:
     """Add the routes of a class to a server."""
-    path = f"{re.escape(application.prefix)}(?:{re.escape(route)})?(?:/lessons)?{_PATH}"
+    path = f"{re.escape(application.prefix)}(?:{re.escape(route)})?{_PATH}"
     application.add_handlers(".*", [(path, _ClassHandler, {"gate": gate, "classroom": current()})])
 
 

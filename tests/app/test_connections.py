@@ -43,10 +43,10 @@ async def is_closed(line: Line, seconds: float) -> bool:
         return False
 
 
-async def answer(port: int, token: str = TOKEN) -> int:
+async def answer(port: int, token: str = TOKEN, path: str = "app") -> int:
     client = AsyncHTTPClient(force_instance=True)
-    headers = {"Authorization": f"Bearer {token}"}
-    return (await client.fetch(f"http://127.0.0.1:{port}/app", headers=headers, request_timeout=20)).code
+    how = {"headers": {"Authorization": f"Bearer {token}"}, "request_timeout": 20, "raise_error": False}
+    return (await client.fetch(f"http://127.0.0.1:{port}/{path}", **how)).code
 
 
 def run(scene: Callable[[int], Awaitable[None]]) -> None:
@@ -69,7 +69,9 @@ def at_most(files: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("first", [b"", b"GET /app HTTP/1.1\r\nHost: 127.0"])
-def test_idle_connections_make_room_for_others(first: bytes) -> None:
+def test_idle_connections_make_room_for_others(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "GRACE_S", 0.0)
+
     async def scene(port: int) -> None:
         async with idle(port, 1_100, first) as lines:
             assert await is_closed(lines[0], 5)
@@ -90,8 +92,16 @@ def test_a_request_that_does_not_end_is_not_waited_for(first: bytes, monkeypatch
     run(scene)
 
 
+def test_a_class_behind_one_address_is_answered() -> None:
+    async def scene(port: int) -> None:
+        assert await asyncio.gather(*(answer(port, path="nowhere") for _ in range(300))) == [404] * 300
+
+    run(scene)
+
+
 def test_a_page_that_was_let_in_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MOST_STRANGERS", 4)
+    monkeypatch.setattr(connections, "GRACE_S", 0.0)
     request = "GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\r\n"
 
     async def scene(port: int) -> None:
