@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.observers import Checkpointed, Draws, StepBatch
-from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED, is_event
+from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED, ROUNDING, is_event
 from bnnviz.samplers.text import percent
 
 _RATIO_EDGES = np.concatenate([np.linspace(0, 2, 201), np.geomspace(2, 1e6, 200)[1:], [np.inf]])
@@ -134,7 +134,7 @@ class RatioStats(Checkpointed):
         self.bounces += int((kind == BOUNCE).sum())
         self.refreshes += int((kind == REFRESH).sum())
         self.proposals += ratio.size
-        self.violations += int((ratio > 1).sum())
+        self.violations += int((ratio > 1 + ROUNDING).sum())
         self.excess += float(np.maximum(finite - 1, 0).sum())
         place = np.searchsorted(_RATIO_EDGES, finite, side="right") - 1
         self.ratios += torch.from_numpy(np.bincount(place, minlength=len(self.ratios)))

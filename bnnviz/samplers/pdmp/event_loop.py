@@ -14,7 +14,18 @@ from torch import Tensor
 
 from bnnviz.samplers.minibatch import MiniBatch
 from bnnviz.samplers.pdmp.state import Adaptation, Info, State
-from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, Plan, RatePoint
+from bnnviz.samplers.pdmp.thinning import (
+    BOUNCE,
+    HORIZON,
+    PROBE,
+    PROPOSAL,
+    REFRESH,
+    ROUNDING,
+    START,
+    Bound,
+    Plan,
+    RatePoint,
+)
 from bnnviz.samplers.random import RandomNumbers
 
 _NEAREST = 1e-3  # mean times between events: up to this distance ahead the rate must be finite
@@ -136,7 +147,7 @@ class EventLoop:
         uniform = rng.uniform(rate.shape, rate.dtype)
         certain = self.envelope.certain
         ratio = proposal.to(rate.dtype) if certain else torch.where(proposal & (rate > 0), rate / height, 0.0)
-        violated = proposal & (ratio > 1)
+        violated = proposal & (ratio > 1 + ROUNDING)
         accepted = proposal & (uniform <= ratio) & (ratio <= self.envelope.reject_above)
         forced = self.envelope.forced(state.bound)
         if forced is not None:

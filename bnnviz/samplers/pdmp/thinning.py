@@ -27,6 +27,9 @@ PROBE, REJECTED, BOUNCE, REFRESH, HORIZON, VIOLATION, START = range(7)
 
 PROPOSAL = REJECTED
 
+ROUNDING = 1e-4
+"""Relative excess of a rate over its envelope up to which it is rounding in single precision, not a violation."""
+
 
 def is_event(kind: Tensor) -> Tensor:
     """Return where an evaluation was a bounce or a refreshment."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import bnnviz
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.draw_collector import RatioStats
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE
@@ -55,3 +56,14 @@ def test_a_ratio_without_an_envelope_is_infinite_and_one_that_is_no_number_count
 
 
 # ---- the view ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_envelope_equal_to_the_rate_is_not_violated_by_rounding(dtype: str) -> None:
+    """On an isotropic Gaussian the line through two rates is the rate itself."""
+    settings = {"bound": "interpolated", "alpha": 1.0, "refresh_rate": 0.3, "metric": "unit"}
+    run = bnnviz.sample(
+        "gaussian", "bps", settings=settings, target_settings={"correlation": 0.0}, draws=50, warmup=0, dtype=dtype
+    )
+    figures = run.summary()
+    assert figures["proposals"] > 100 and figures["violation_share"] == 0
