@@ -94,7 +94,7 @@ def _band(run: Any, frame: Mapping[str, Any], place: str) -> float:
     part = frame.get("prediction")
     if part is None or not part["draws"]:
         return math.nan
-    return float(np.interp(float(place), part["x"], part["hi95"] - part["lo95"]))
+    return float(np.interp(float(place), part["x"], part["hi95"] - part["lo95"], left=math.nan, right=math.nan))
 
 
 def _weight_ess(run: Any, frame: Mapping[str, Any], unused: str) -> float:

@@ -59,8 +59,11 @@ class Predictor:
         target, data = self.target, self.target.data_set
         x, _ = training_rows(target)
         if self.kind == "band":
-            reach = data.test_interval if data is not None and data.test_interval else None
-            self.range = reach or _widened(x[:, 0], 0.3)
+            self.range = _widened(x[:, 0], 0.3)
+            reach = None if data is None else data.test_interval
+            if reach is not None:  # points that a user draws may lie outside
+                outside = len(x) and (x.min() < reach[0] or x.max() > reach[1])
+                self.range = (min(reach[0], self.range[0]), max(reach[1], self.range[1])) if outside else reach
             raw = np.linspace(*self.range, _GRID)[:, None]
         elif self.kind == "area":
             sides = (_widened(x[:, 0], 0.25), _widened(x[:, 1], 0.25))
