@@ -35,7 +35,7 @@ FILMS = FOLDER / "films"  # rendered frames, a file for each lesson
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 DEFAULT = "en"
 SEEDS = 20  # that check a claim
-_PAGE, _GLOSSARY = "page", "glossary"  # files other than lessons
+_PAGE, _GLOSSARY, _FIGURES = "page", "glossary", "figures"  # files other than lessons
 
 Translate = Callable[[str], str]
 
@@ -169,6 +169,11 @@ def glossary(language: str = DEFAULT) -> dict[str, tuple[str, str]]:
     return {term: (translate(term), translate(meaning)) for term, meaning in _plain(_GLOSSARY).items()}
 
 
+def figure_texts(language: str) -> list[tuple[str, str]]:
+    """Return the texts of figures with their translations."""
+    return [(text, _translation(language)(text)) for text in _plain(_FIGURES)["texts"]]
+
+
 def check_language(language: str) -> str:
     """Return a language if there are lessons in it."""
     if language not in LANGUAGES:
@@ -186,7 +191,7 @@ def messages() -> list[str]:
 
     for name in _names():
         _read(name, note)
-    for text in _plain(_PAGE).values():
+    for text in (*_plain(_PAGE).values(), *_plain(_FIGURES)["texts"]):
         note(text)
     for term, meaning in _plain(_GLOSSARY).items():
         note(term)
@@ -207,7 +212,7 @@ def _load(language: str) -> dict[str, Lesson]:
 
 def _names() -> list[str]:
     names = (path.stem for path in (FOLDER / "content").glob("*.toml"))
-    return sorted(name for name in names if name not in (_PAGE, _GLOSSARY))
+    return sorted(name for name in names if name not in (_PAGE, _GLOSSARY, _FIGURES))
 
 
 @functools.cache

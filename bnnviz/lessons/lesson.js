@@ -23,6 +23,34 @@ function load_film(name) {
 const written = (value) => value == null || !Number.isFinite(value) ? "–"
   : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString(page.language) : Number(value.toPrecision(3)).toLocaleString(page.language)
 
+// Translates the texts of a film's figures; the catalogue has whole texts, in which {0} stands for a number or a name.
+function translator(catalogue) {
+  const pattern = (text) => new RegExp(`^${text.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\d\}/g, "(.+)")}$`)
+  const known = catalogue.map(([text, other]) => [pattern(text), other])
+  const number = (text) => text.replace(/(\d),(?=\d{3})/g, "$1\u202f")
+  function translated(text) {
+    for (const [each, other] of known) {
+      const found = each.exec(text)
+      if (found) { return filled(other, found.slice(1).map((part) => number(translated(part)))) }
+    }
+    return text
+  }
+  const in_markup = (markup) => markup.replace(/>([^<]+)</g, (_, text) => `>${translated(text.replace("&lt;", "<")).replace("<", "&lt;")}<`)
+  return (film) => {
+    for (const words of Object.values(film.words).flatMap((series) => series.values)) {
+      words.splice(0, 2, ...words.slice(0, 2).map(translated))
+      words[2] = words.slice(0, 2).filter(Boolean).join(": ")
+    }
+    for (const series of Object.values(film.legends).flat()) { series.values = series.values.map(in_markup) }
+    for (const {light, dark} of film.values.filter(({attr}) => attr === "axis_label")) {
+      for (const series of [light, dark]) { if (series) { series.values = series.values.map(translated) } }
+    }
+    for (const mark of film.marks) { if (mark.phase) { mark.phase = translated(mark.phase) } }
+    const label = (key, value) => key === "axis_label" && typeof value === "string" ? translated(value) : value
+    film.document = JSON.parse(JSON.stringify(film.document), label)
+  }
+}
+
 async function open_lesson(lesson) {
   const {steps, films} = lesson, last = steps.length // the question comes after the steps
   const about = make("p", {className: "about"}), heading = make("h2", {id: "lesson-heading"}), text = make("div", {className: "text"})
@@ -91,6 +119,7 @@ async function open_lesson(lesson) {
   function speak(code) {
     page.language = code
     statement = lesson.texts[code]
+    page.translate = statement.figures.length ? translator(statement.figures) : null
     Object.assign(page.reported, {words: {...page.reported.words, ...statement.words}, heading: statement.title})
     document.documentElement.lang = code
     const labels = {play: "play", next: "step", back: "back", projector: "projector"}

@@ -183,6 +183,7 @@ def _texts(lesson: Lesson, language: str) -> dict[str, Any]:
         "title": lesson.title,
         "aim": lesson.aim,
         "words": content.words(language) | {"other": LANGUAGES[other]},
+        "figures": [] if language == content.DEFAULT else content.figure_texts(language),
         "films": {
             name: {
                 "label": film.label,

@@ -64,6 +64,7 @@ const page = {dark: false, large: false, rate: 10, reported: null, film: null, u
 
 async function build(number) {
   const film = await reported(`content-${number}`), bytes = await unpacked(`numbers-${number}`)
+  page.translate?.(film)
   const {words} = page.reported, ended = new AbortController()
   const last = film.steps.length - 1
   const doc = Bokeh.require("document/document").Document.from_json(film.document)

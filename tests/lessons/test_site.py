@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 
 import pytest
 
 import bnnviz
 from bnnviz.errors import BnnvizError
-from bnnviz.lessons import content, site
+from bnnviz.lessons import content, films, site
+from bnnviz.replays import player
 
 
 def test_pages_link_files_that_there_are() -> None:
@@ -37,3 +40,18 @@ def test_a_page_alone_has_all_that_it_needs() -> None:
         bnnviz.lesson("thinning", 99)
     with pytest.raises(BnnvizError, match="lesson"):
         bnnviz.lesson("nothing")
+
+
+@pytest.mark.parametrize("name", content.load())
+def test_texts_of_figures_are_in_the_catalogue(name: str) -> None:
+    """Those that are the same in all languages excepted."""
+    lesson, known = content.find(name), [text for text, _ in content.figure_texts("de")]
+    patterns = [re.sub(r"\\\{\d\\\}", "(.+)", re.escape(text)) for text in known]
+    pattern = re.compile("|".join([*patterns, r"ACF", r"ESS [\d.,]+", ""]))
+    for film in lesson.films.values():
+        packed, _ = player.pack(films.take(lesson, film, film.opening), film.views)
+        shown = json.loads(packed)
+        heads = [text for series in shown["words"].values() for words in series["values"] for text in words[:2]]
+        legends = [markup for both in shown["legends"].values() for series in both for markup in series["values"]]
+        marks = [html.unescape(text) for markup in legends for text in re.findall(">([^<]+)<", markup)]
+        assert [text for text in {*heads, *marks} if not pattern.fullmatch(text)] == []
