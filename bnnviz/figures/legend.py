@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bnnviz.figures.marks import Area, Arrows, Band, Bars, Image, Line, Mark, Points, Rule, Segments
 from bnnviz.figures.palette import Kind, Palette
@@ -20,15 +20,20 @@ _SHAPES = {
 }
 
 
-def legend_html(marks: Sequence[Mark], palette: Palette) -> str:
-    """Return the legend in one line that wraps between its entries; "" where no mark has a label."""
+def legend_entries(marks: Sequence[Mark], palette: Palette) -> dict[str, str]:
+    """Return the legend's entry for each label as HTML."""
     named: dict[str, list[Mark]] = {}
     for mark in marks:
         if mark.label or isinstance(mark, Image):
             named.setdefault(mark.label, []).append(mark)
-    entries = "".join(_entry(label, own, palette) for label, own in named.items())
+    return {label: _entry(label, own, palette) for label, own in named.items()}
+
+
+def legend_html(entries: Iterable[str]) -> str:
+    """Return the legend in one line that wraps between its entries; "" without any."""
+    content = "".join(entries)
     style = "display:inline-flex;flex-wrap:wrap;gap:2px 12px;align-items:center;justify-content:flex-end"
-    return f'<span class="bnnviz-legend" style="{style}">{entries}</span>' if entries else ""
+    return f'<span class="bnnviz-legend" style="{style}">{content}</span>' if content else ""
 
 
 def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:

@@ -16,6 +16,7 @@ from bokeh.document import Document
 from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, parts
+from bnnviz.figures.legend import legend_html
 from bnnviz.figures.listing import figures_for
 from bnnviz.figures.live.view import View
 
@@ -121,11 +122,16 @@ class ReplayTimeline:
         self._named = {view.name: view for view in self.views}
         self.words = {view.name: Series([], []) for view in self.views}
         self.legends = {view.name: (Series([], []), Series([], [])) for view in self.views}
+        self._labels: dict[str, set[str]] = {view.name: set() for view in self.views}
         self._spans: dict[str, list[tuple[float, float]]] = {view.name: [] for view in self.views}
         # Each new set of glyphs would make the document look for its models, which stay the same.
         with self._doc.models.freeze():
             for number, frame in enumerate(replay_frames.frames):
                 self._take(number, frame)
+        for name, both in self.legends.items():
+            for series in both:  # without marks that no frame has
+                shown = ([entry[label] for label in entry if label in self._labels[name]] for entry in series.values)
+                series.values[:] = [legend_html(entries) for entries in shown]
 
     def _receive(self, event: Any) -> None:
         if isinstance(event, ColumnDataChangedEvent | ModelChangedEvent) and event.attr != _DESCRIPTION:
@@ -152,9 +158,10 @@ class ReplayTimeline:
         for name, words in self.words.items():
             view = self._named[name]
             words.note(number, [view.title, view.note, view.description])
+            self._labels[view.name] |= {mark.label for mark in view.drawing.marks if not mark.empty}
         for key in _ordered(changed - self._themed):
             self._keep(key, number, self._light)
-        legends = {view.name: view.legend_html() for view in self.views}
+        legends = {view.name: view.legend_entries() for view in self.views}
         reported = any(light.values[-1:] != [legends[name]] for name, (light, _) in self.legends.items())
         if not number or reported or changed & self._themed:
             self._take_themed(number)
@@ -167,7 +174,7 @@ class ReplayTimeline:
         for dark, kept in ((True, self._dark), (False, self._light)):
             for view in self.views:
                 view.theme(dark)
-                self.legends[view.name][dark].note(number, view.legend_html())
+                self.legends[view.name][dark].note(number, view.legend_entries())
             for key in _ordered(self._themed):
                 self._keep(key, number, kept)
         self._changed.clear()

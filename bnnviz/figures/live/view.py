@@ -14,7 +14,7 @@ from bokeh.plotting import figure
 from bokeh.themes import Theme
 
 from bnnviz.figures.base import NOTHING, Figure
-from bnnviz.figures.legend import legend_html
+from bnnviz.figures.legend import legend_entries, legend_html
 from bnnviz.figures.live.axis_range import AxisRange
 from bnnviz.figures.live.canvas import Canvas
 from bnnviz.figures.live.pointer import Pointer
@@ -72,7 +72,7 @@ class View:
         self.drawing = Drawing()
         self._part: dict[str, Any] | None = None
         self._scale = 1.0
-        self._legend: tuple[Any, str] = (None, "")
+        self._legend: tuple[Any, dict[str, str]] = (None, {})
         self._build()
         self.theme(dark)
         if scene is not None:
@@ -154,12 +154,16 @@ class View:
         axes = f", {y} against {x}" if x.strip() and y.strip() else ""
         return f"{self.title}{axes}: {self.drawing.words or self.note or 'nothing yet'}"
 
-    def legend_html(self) -> str:
-        """Return the legend for the heading, in the present colours; "" when none is needed."""
+    def legend_entries(self) -> dict[str, str]:
+        """Return the entries of the legend by label, in the present colours."""
         key = (id(self.palette), self.canvas.styled)
         if self._legend[0] != key:
-            self._legend = (key, legend_html(self.drawing.marks, self.palette))
+            self._legend = (key, legend_entries(self.drawing.marks, self.palette))
         return self._legend[1]
+
+    def legend_html(self) -> str:
+        """Return the legend for the heading, in the present colours; "" when none is needed."""
+        return legend_html(self.legend_entries().values())
 
     @property
     def frame_size(self) -> tuple[int, int] | None:
