@@ -170,8 +170,9 @@ def glossary(language: str = DEFAULT) -> dict[str, tuple[str, str]]:
 
 
 def figure_texts(language: str) -> list[tuple[str, str]]:
-    """Return the texts of figures with their translations."""
-    return [(text, _translation(language)(text)) for text in _plain(_FIGURES)["texts"]]
+    """Return the texts of figures with their translations, the most specific first."""
+    texts = sorted(_plain(_FIGURES)["texts"], key=len, reverse=True)
+    return [(text, _translation(language)(text)) for text in texts]
 
 
 def check_language(language: str) -> str:
