@@ -1,7 +1,7 @@
 /* Actions of a figure's title: show it on the whole screen, or save it as a file. The name of its view identifies it. */
 (() => {
   "use strict" // otherwise the functions would replace window.open and window.close
-  const MENU = "bnnviz-figure-menu"
+  let menu = null // the open one
 
   /* The visible figure of this name; a page may have several. */
   function figure_of(name) {
@@ -63,19 +63,21 @@
   }
 
   function close(focus) {
-    const menu = document.getElementById(MENU)
     if (!menu) { return }
+    const {button} = menu
     menu.remove()
-    menu.button.setAttribute("aria-expanded", "false")
-    if (focus) { menu.button.focus() }
+    menu = null
+    button.setAttribute("aria-expanded", "false")
+    if (focus) { button.focus() }
   }
 
+  /* In the card, which may fill the screen, and above everything else. */
   function open(button, card) {
-    const menu = document.createElement("div"), {left, bottom} = button.getBoundingClientRect()
-    Object.assign(menu, {id: MENU, button, role: "menu"})
+    const {left, bottom} = button.getBoundingClientRect()
+    menu = Object.assign(document.createElement("div"), {button, role: "menu", popover: "manual"})
     menu.setAttribute("aria-label", button.getAttribute("aria-label"))
     const style = getComputedStyle(card)
-    Object.assign(menu.style, {position: "fixed", zIndex: 2000, padding: "4px", borderRadius: "8px"})
+    Object.assign(menu.style, {position: "fixed", inset: "auto", border: 0, padding: "4px", borderRadius: "8px"})
     Object.assign(menu.style, {background: surface_of(card), color: style.color, boxShadow: "0 2px 12px rgba(0,0,0,.35)"})
     for (const [action, label] of Object.entries(JSON.parse(button.dataset.actions))) {
       const item = document.createElement("button")
@@ -90,7 +92,8 @@
       item.addEventListener("click", () => { close(true); ACTIONS[action](button, card) })
       menu.append(item)
     }
-    document.body.append(menu)
+    card.shadowRoot.append(menu)
+    menu.showPopover()
     const room = {x: innerWidth - menu.offsetWidth - 8, y: innerHeight - menu.offsetHeight - 8}
     Object.assign(menu.style, {left: `${Math.max(8, Math.min(left, room.x))}px`, top: `${Math.min(bottom + 4, room.y)}px`})
     button.setAttribute("aria-expanded", "true")
@@ -99,14 +102,14 @@
 
   addEventListener("click", (event) => {
     const path = event.composedPath(), button = path.find((el) => el.matches?.("button[data-figure]"))
-    const menu = document.getElementById(MENU)
     if (menu && path.includes(menu)) { return }
+    const again = button === menu?.button
     close(false)
-    if (button && menu?.button !== button) { open(button, path.find((el) => el.classList?.contains("figure-card"))) }
+    if (button && !again) { open(button, path.find((el) => el.classList?.contains("figure-card"))) }
   }, true)
   addEventListener("keydown", (event) => {
-    const menu = document.getElementById(MENU), items = [...menu?.children ?? []]
-    const step = {ArrowDown: 1, ArrowUp: -1}[event.key], at = items.indexOf(document.activeElement)
+    const items = [...menu?.children ?? []]
+    const step = {ArrowDown: 1, ArrowUp: -1}[event.key], at = items.indexOf(event.composedPath()[0])
     if (!menu || !(step || ["Escape", "Tab", " ", "Enter"].includes(event.key))) { return }
     event.stopImmediatePropagation() // not a key of the page
     if (event.key === "Escape" || event.key === "Tab") { close(true) }

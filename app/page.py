@@ -22,7 +22,7 @@ from bnnviz_app.classroom.bar import class_bar
 from bnnviz_app.components.run.run_chip import LOOK_MS, RunChip
 from bnnviz_app.components.widgets import HEADER, Text
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
-from bnnviz_app.theme import is_dark, material, styles
+from bnnviz_app.theme import HEADER_MENU, is_dark, material, styles
 
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
@@ -109,7 +109,7 @@ def _unbind(frame: pmui.Page) -> None:
 
 def _menu(page: Any) -> pmui.MenuButton:
     """Return the menu: links to all pages, which keep how this page looks, and what the page offers."""
-    menu = pmui.MenuButton(label="Menu", size="small", variant="text", **HEADER)
+    menu = pmui.MenuButton(label="Menu", size="small", variant="text", theme_config=HEADER_MENU, **HEADER)
     menu.on_click(lambda item: page.menu()[item["label"]]() if "href" not in item else None)
 
     def fill() -> None:

@@ -26,6 +26,11 @@ def styles(module: str) -> dict[str, str]:
 SHEETS = styles(__file__)
 HEADER = {False: "#24435d", True: "#0f1c28"}
 
+#: For a menu in the header, which the library would colour by its own default.
+HEADER_MENU = {
+    mode: {"palette": {"background": {"paper": HEADER[dark]}}} for mode, dark in (("light", False), ("dark", True))
+}
+
 DRAWER_BELOW = 1100  # pixels
 LARGE = 1.4  # type of the figures in projector mode
 
@@ -72,6 +77,8 @@ _COMPONENTS = {
 #: Colours of the page as CSS variables, light and dark: ``error.main`` is ``var(--mui-palette-error-main)``.
 _COLOURS = {
     "primary": {"main": ("#2a6eb0", "#6fb1ee"), "contrastText": ("#ffffff", "#08131d")},
+    # The chip without a verdict, whose hovered text would be hard to read in the library's grey.
+    "default": {"main": ("#16202a", "#9fb0c0"), "dark": ("#51616f", "#2f3d4a")},
     "error": {"main": ("#b3134f", "#ff86b0")},
     "success": {"main": ("#23703a", "#7fd08f")},
     "background": {"default": (BACKGROUND[False], BACKGROUND[True]), "paper": (LIGHT.surface, DARK.surface)},

@@ -60,7 +60,18 @@ ROWS = [["R-hat", "1.4", "bad"], ["ESS of U", "30", ""]]
     ],
 )
 def test_the_chip_has_the_colour_of_the_worst_diagnostic(draws: int, warning: str, rows: list, colour: str) -> None:
-    assert judged(draws, {"warning": warning}, {"rows": rows})[0] == colour
+    assert judged(draws, {"warning": warning}, rows)[0] == colour
+
+
+def test_the_chip_judges_the_followed_branch_of_a_fork() -> None:
+    reasons: list[str] = []
+    chip = Chip(lambda: None, reasons.append)
+    status = {"playing": False, "chains": 4, "ess": 9.0, "draws": FEWEST, "futures": [{"letter": "A"}, {"letter": "B"}]}
+    table = {"rows": [["R-hat of functions", ("1.00", "2.49"), ("good", "bad")]], "futures": ["B", "A"]}
+    for followed, colour in ((0, "error"), (1, "success")):
+        chip.update({"caption": {"warning": ""}, "table": table, "status": status | {"followed": followed}})
+        assert chip.root.color == colour
+    assert "R-hat of functions: 2.49." in reasons[0]
 
 
 def test_the_diagnostics_open_once_by_themselves() -> None:

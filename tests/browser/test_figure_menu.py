@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from driving import Lab
 from PIL import Image
 
+FOCUSED = "(el) => el === el.getRootNode().activeElement"
 BANANA = "?target=banana&sampler=bps&seed=11"
 # The element that is seen at the middle of the page is in this figure's card, and fills the page.
 FILLS = """(name) => {
@@ -60,12 +61,12 @@ def test_the_menu_is_used_by_keys(open_page: Callable[..., Any], dashboard: Any)
     button = lab.page.locator("button[data-figure=trajectory]")
     button.focus()
     lab.page.keyboard.press("Enter")
-    assert lab.page.get_by_role("menuitem").first.evaluate("(el) => el === document.activeElement")
+    assert lab.page.get_by_role("menuitem").first.evaluate(FOCUSED)
     lab.page.keyboard.press("ArrowUp")
-    assert lab.page.get_by_role("menuitem").last.evaluate("(el) => el === document.activeElement")
+    assert lab.page.get_by_role("menuitem").last.evaluate(FOCUSED)
     lab.page.keyboard.press("Escape")
     assert lab.page.get_by_role("menu").count() == 0
-    assert button.evaluate("(el) => el === el.getRootNode().activeElement")
+    assert button.evaluate(FOCUSED)
     lab.page.keyboard.press("Enter")
     lab.page.keyboard.press("Enter")
     lab.page.wait_for_function("document.fullscreenElement !== null")

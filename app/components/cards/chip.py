@@ -33,7 +33,7 @@ class Chip(PageComponent):
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         status = frame["status"]
-        colour, verdict, reason = judged(status["draws"], frame["caption"], frame["table"])
+        colour, verdict, reason = judged(status["draws"], frame["caption"], _followed(frame))
         self._say(reason)
         ess = f" · ESS {status['ess']:,.0f}" if math.isfinite(status["ess"]) else ""
         draws = status["draws"] * status["chains"]
@@ -53,13 +53,21 @@ class Chip(PageComponent):
         self._on_turn()
 
 
-def judged(draws: int, caption: dict[str, Any], table: dict[str, Any]) -> tuple[str, str, str]:
+def _followed(frame: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the rows of the table, after a fork those of the followed branch."""
+    status, table = frame["status"], frame["table"]
+    if "futures" not in table:
+        return table["rows"]
+    at = table["futures"].index(status["futures"][status["followed"]]["letter"])
+    return [(label, texts[at], tones[at]) for label, texts, tones in table["rows"]]
+
+
+def judged(draws: int, caption: dict[str, Any], rows: list[tuple[str, str, str]]) -> tuple[str, str, str]:
     """Return colour, verdict and reason, given the number of draws of each chain."""
     if caption.get("warning"):
         return "error", "warning", caption["warning"]
     if draws < FEWEST:
         return "default", "too early to judge", _TOO_EARLY
-    rows = table["rows"]
     if any(label.startswith("R-hat of functions") for label, _, _ in rows):
         # Chains at copies of one network, with other orders of its units, need not agree on a weight.
         rows = [row for row in rows if not row[0].startswith("R-hat (")]

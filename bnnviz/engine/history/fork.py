@@ -18,6 +18,7 @@ from torch import Tensor
 from bnnviz import diagnostics
 from bnnviz.engine.drive import LONGEST, make_changes
 from bnnviz.engine.history.timeline import MAGIC, LoggedChange, Timeline, asked
+from bnnviz.engine.monitor.mixing import metric
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.run.run import OF_TARGET
@@ -272,10 +273,10 @@ class Fork:
         if len(branches) > _SEEN:
             branches = [branches[self.followed], *(b for i, b in enumerate(branches) if i != self.followed)]
         parts = [part if b.run is self.lead else b.run.frame(["table"]).get("table") for b in branches]
-        of = [{row[0]: row[1:] for row in each["rows"]} if each else {} for each in parts]
-        rows = [
-            [label, *zip(*(found.get(label, ("–", "")) for found in of), strict=True)] for label, *_ in part["rows"]
-        ]
+        # Branches are at different steps.
+        of = [{metric(row[0]): row[1:] for row in each["rows"]} if each else {} for each in parts]
+        labels = [metric(row[0]) for row in part["rows"]]
+        rows = [[label, *zip(*(found.get(label, ("–", "")) for found in of), strict=True)] for label in labels]
         return {"rows": rows, "futures": [branch.letter for branch in branches]}
 
     def _future(self, number: int, part: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ _ORDERED = 2000  # maximum draws in canonical order
 _ASSIGNMENT = 3e5  # multiply-adds that take as long as the assignment of a layer's units
 #: R-hat above which chains disagree, and below which they agree.
 BAD_RHAT, GOOD_RHAT = 1.05, 1.01
+_AT = " at step "
 JUDGED = 50  # minimum draws per chain to judge an R-hat
 
 
@@ -161,7 +162,12 @@ class LiveMixing:
 
 def stated(step: int, now: int) -> str:
     """Return the step of a metric as an addition to its label; "" for the current step."""
-    return "" if step == now else f" at step {step:,}"
+    return "" if step == now else f"{_AT}{step:,}"
+
+
+def metric(label: str) -> str:
+    """Return the metric of a label, without its step."""
+    return label.split(_AT)[0]
 
 
 def rhat_tone(rhat: float, run: AnyRun) -> str:
