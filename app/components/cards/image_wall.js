@@ -22,7 +22,7 @@ export function render({model}) {
       const message = `${image.truth}, taken for ${guesses}, ${image.figure}`
       if (button.title !== message) {
         button.title = message
-        button.setAttribute("aria-label", `Image ${image.index}: ${message}`)
+        button.setAttribute("aria-label", `Image ${image.index}, ${image.short}: ${message}`)
         words.textContent = image.short
         words.className = image.wrong ? "wrong" : ""
       }

@@ -23,9 +23,7 @@ class Guide:
     def __init__(self, page: str) -> None:
         tables = _HELP | {"Words": dict(content.glossary().values())}
         self.words = _about(page) + "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
-        # The focus lets the arrow keys scroll it.
-        text = f"<section tabindex='0' aria-label='{TITLE}'>{self.words}</section>"
-        self._words = Text(text, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
+        self._words = Text(self.words, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
         self._dialog = Dialog(TITLE, self._words)
         self.root = self._dialog.root
 

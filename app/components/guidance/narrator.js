@@ -18,6 +18,7 @@ const CONTROLS = "input, [role=combobox]"
 const ICON = ".MuiFormLabel-root svg, .MuiFormControlLabel-label svg" // next to a label with an explanation
 const STOPS = "a[href], button:enabled, input:enabled, textarea:enabled, select:enabled, [tabindex='0']"
 const DRAWER = ".MuiDrawer-paper[role=dialog]"
+const MODAL = ".MuiDialog-root, .MuiDrawer-root.MuiModal-root"
 const TEXT = ".bk-panel-models-markup-HTML"
 const OPENS = [" ", "Enter", "ArrowDown", "ArrowUp"]
 
@@ -55,7 +56,7 @@ export function render({model}) {
     if (node instanceof Element) {
       explain(node)
       if (node.matches(DRAWER)) { node.setAttribute("aria-label", "Settings") }
-      if (is_text(node)) { sizes.observe(node) }
+      if (is_text(node) || node.matches(".MuiDialogContent-root")) { sizes.observe(node) }
     }
     const box = node.matches?.("[role=listbox], [role=menuitem]") ? node.closest("[role=listbox]") : null
     if (box) { list(box, opener) }
@@ -77,7 +78,7 @@ export function render({model}) {
     const [at] = event.composedPath()
     pointed = false
     if (event.key === "Escape") { show(at, false) }
-    if (event.key === "Tab") { stay(event) }
+    if (event.key === "Tab") { stay(event, roots) }
     // The select opens on a click only.
     if (at.matches?.("[role=combobox].MuiSelect-select") && OPENS.includes(event.key)) {
       event.preventDefault()
@@ -146,19 +147,25 @@ function control_of(element) {
   return element.closest(".MuiFormControl-root, .MuiFormControlLabel-root")?.querySelector(CONTROLS)
 }
 
-// Keeps the focus within an open dialog: the widgets' focus trap ignores shadow trees.
-function stay(event) {
-  const dialog = event.composedPath().find((el) => el.matches?.(".MuiDialog-root"))
+// Keeps the focus within an open dialog or drawer: the widgets' focus trap ignores shadow trees.
+function stay(event, roots) {
+  const path = event.composedPath()
+  if (path.some((el) => el.matches?.(".MuiPopover-root"))) { return }
+  // An open one takes the focus at both of its ends.
+  const opened = [...roots].flatMap((root) => [...root.querySelectorAll(MODAL)])
+    .filter((el) => el.querySelector(":scope > [tabindex='0']"))
+  const dialog = path.find((el) => opened.includes(el)) ?? opened.at(-1)
   if (!dialog) { return }
   const stops = stops_in(dialog.querySelector("[role=dialog]"))
-  const at = stops.findIndex((el) => event.composedPath().includes(el))
+  const at = stops.findLastIndex((el) => path.includes(el))
   const next = event.shiftKey ? (at < 1 ? stops.length : at) - 1 : (at + 1) % stops.length
   event.preventDefault()
   stops[next]?.focus()
 }
 function stops_in(tree) {
-  const inside = [...tree.shadowRoot?.children ?? [], ...tree.children].filter((el) => el.checkVisibility())
-  return inside.flatMap((el) => [...el.matches(STOPS) ? [el] : [], ...stops_in(el)])
+  // A wrapper without a box of its own is never visible, but its content may be.
+  const inside = [...tree.shadowRoot?.children ?? [], ...tree.children]
+  return inside.flatMap((el) => [...el.matches(STOPS) && el.checkVisibility() ? [el] : [], ...stops_in(el)])
 }
 
 // Shows or hides the explanation of a control focused by the keyboard.
