@@ -69,6 +69,7 @@ async function open_lesson(lesson) {
 
   knob.setAttribute("role", "group")
   by_id("lesson").append(reported, way)
+  by_id("lesson").setAttribute("aria-labelledby", "lesson-heading")
   by_id("lesson").hidden = false
   by_id("stage").prepend(bar)
   by_id("title").before(all)

@@ -1,7 +1,7 @@
 // The selected image as the networks see it; a slider rotates it.
 
 export function render({model}) {
-  const canvas = make("canvas", {role: "img"}), angle = make("output")
+  const canvas = make("canvas", {role: "img", label: "No image yet"}), angle = make("output")
   const slider = make("input", {type: "range", min: -180, max: 180, step: 5, value: 0, label: "Angle in degrees"})
 
   function show() {

@@ -19,6 +19,8 @@ const ICON = ".MuiFormLabel-root svg, .MuiFormControlLabel-label svg" // next to
 const STOPS = "a[href], button:enabled, input:enabled, textarea:enabled, select:enabled, [tabindex='0']"
 const DRAWER = ".MuiDrawer-paper[role=dialog]"
 const MODAL = ".MuiDialog-root, .MuiDrawer-root.MuiModal-root"
+const OVER = `${MODAL}, .MuiPopover-root`
+const END = "[data-testid=sentinelEnd]" // takes the focus after the content of an open dialog, drawer or menu
 const TEXT = ".bk-panel-models-markup-HTML"
 const OPENS = [" ", "Enter", "ArrowDown", "ArrowUp"]
 
@@ -27,11 +29,15 @@ export function render({model}) {
   sheet.replaceSync(STYLE)
   const roots = new Set()
   let opener = null // the select that had the focus last
+  let outside = null // the last control that had the focus, of those outside dialogs, drawers and menus
   let pointed = false // a pointer has set the focus: an explanation would be in its way
   const watcher = new MutationObserver((changes) => {
     for (const {target, addedNodes} of changes) {
       addedNodes.forEach(enter)
-      if (target instanceof Element) { explain(target) }
+      if (target instanceof Element) {
+        explain(target)
+        if (closes(target)) { outside?.focus() }
+      }
     }
   })
 
@@ -47,6 +53,7 @@ export function render({model}) {
     const [at] = event.composedPath()
     if (!pointed) { show(at, true) }
     if (at.matches?.("[role=combobox]")) { opener = at }
+    if (!within(at, OVER)) { outside = at }
   }
   const left = (event) => show(event.composedPath()[0], false)
 
@@ -71,7 +78,7 @@ export function render({model}) {
     // The document does not notice a change of focus within one shadow tree.
     root.addEventListener("focusin", focused)
     root.addEventListener("focusout", left)
-    watcher.observe(root, {childList: true, subtree: true, attributeFilter: ["aria-label"]})
+    watcher.observe(root, {childList: true, subtree: true, attributeFilter: ["aria-label", "tabindex"]})
     enter(root)
   }
   const pressed = (event) => {
@@ -151,9 +158,8 @@ function control_of(element) {
 function stay(event, roots) {
   const path = event.composedPath()
   if (path.some((el) => el.matches?.(".MuiPopover-root"))) { return }
-  // An open one takes the focus at both of its ends.
   const opened = [...roots].flatMap((root) => [...root.querySelectorAll(MODAL)])
-    .filter((el) => el.querySelector(":scope > [tabindex='0']"))
+    .filter((el) => el.querySelector(`:scope > ${END}`)?.tabIndex === 0)
   const dialog = path.find((el) => opened.includes(el)) ?? opened.at(-1)
   if (!dialog) { return }
   const stops = stops_in(dialog.querySelector("[role=dialog]"))
@@ -162,10 +168,19 @@ function stay(event, roots) {
   event.preventDefault()
   stops[next]?.focus()
 }
+// The path of an event ends at the shadow tree in which the focus changes.
+function within(element, selector) {
+  for (let el = element; el instanceof Element; el = el.getRootNode().host) { if (el.closest(selector)) { return true } }
+  return false
+}
+
+// A dialog or drawer that closes would return the focus to a host of shadow trees, which takes none.
+const closes = (element) => element.matches(END) && element.tabIndex < 0 && element.parentElement.matches(MODAL)
+const is_stop = (el) => el.matches(STOPS) && el.tabIndex >= 0 && el.checkVisibility()
 function stops_in(tree) {
   // A wrapper without a box of its own is never visible, but its content may be.
   const inside = [...tree.shadowRoot?.children ?? [], ...tree.children]
-  return inside.flatMap((el) => [...el.matches(STOPS) && el.checkVisibility() ? [el] : [], ...stops_in(el)])
+  return inside.flatMap((el) => [...is_stop(el) ? [el] : [], ...stops_in(el)])
 }
 
 // Shows or hides the explanation of a control focused by the keyboard.
