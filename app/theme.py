@@ -87,6 +87,7 @@ _COLOURS = {
     "entries": {str(number): pair for number, pair in enumerate(zip(LIGHT.chains, DARK.chains, strict=True))},
     "divider": ("#d9e0e6", "#2f3d4a"),
 }
+_NO_TOOLBAR = {"& .MuiDrawer-paper > .MuiToolbar-root": {"display": "none"}}
 _SHADE = {False: "rgb(22 32 42 / .22)", True: "rgb(0 0 0 / .6)"}
 
 
@@ -120,7 +121,8 @@ def _scheme(dark: bool, size: int) -> dict:
         "components": {
             **_COMPONENTS,
             "MuiAppBar": {"styleOverrides": bar},
-            "MuiDrawer": {"styleOverrides": {"paper": _settings_surface(dark)}},
+            # The room for the header, which a drawer over the page covers.
+            "MuiDrawer": {"styleOverrides": {"paper": _settings_surface(dark), "modal": _NO_TOOLBAR}},
         },
         # Below this width the settings cover the page as a drawer.
         "breakpoints": {"values": {"xs": 0, "sm": DRAWER_BELOW, "md": 1200, "lg": 1280, "xl": 1536}},

@@ -24,7 +24,7 @@ _GRID = """
 "wells pooled" minmax(0, 1fr)
 "wells ratio" minmax(0, .75fr)
 "ledger ratio" minmax(0, .25fr)
-"ledger table" minmax(0, .92fr)
+"ledger table" minmax(152px, .92fr)
 / minmax(0, 15fr) minmax(0, 11fr)
 """
 

@@ -115,6 +115,7 @@ class LabPage(RunPage):
 
     def _build(self, visit: address.Visit) -> None:
         self._generation = 0
+        self._used: dict[str, bool] = {}  # the places with a card, and whether they have tabs
         self._hurries = False  # through the warm-up, until the first picture
         self._led: Spec | None = None
         self._held = False  # a question has paused the run
@@ -356,12 +357,18 @@ class LabPage(RunPage):
             if place.front is not None:
                 used[place.name] = place.root.visible
                 self._front.add(place.front)
+        template = {"grid-template": grid(used)}
+        if len(used) > len(self._used):  # otherwise new cards would lie outside it for a moment
+            set_changed(self.stage, styles=template)
+        self._used = used
+        for place in self.places:
+            if place.front is not None:
                 self._place_card(place.front, place.name)
         for part, card in self.cards.items():
             set_changed(card.root, visible=part in self._front)
         self.caption.root.visible = "caption" not in concealed
         self.transport.hide(concealed if self.chip.open else concealed | {"status"})
-        set_changed(self.stage, styles={"grid-template": grid(used)})
+        set_changed(self.stage, styles=template)
 
     def _place_card(self, part: str, area: str) -> None:
         """Place a card on an area of the stage; rare cards are created when first shown."""

@@ -21,6 +21,7 @@ def of_entry(figure: type[Figure], number: int, heading: str) -> Figure:
         name = f"{figure.name}.{number}"
         title = heading
         needs = tuple(f"{part}.{number}" for part in figure.needs)
+        alike = False  # a small card has no room beside a narrow density
 
         def begin(self, scene: dict[str, Any]) -> None:
             """Begin with the scene of the sampler."""

@@ -39,7 +39,9 @@ def legend_html(entries: Iterable[str]) -> str:
 def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:
     """Return the entry of marks that share a label, drawn over each other."""
     picture, hint = "", next((mark.hint for mark in marks if mark.hint), "")
-    width = 12 if all(isinstance(mark, Points) for mark in marks) else 20
+    pointed, dashed = (any(map(test, marks)) for test in (_is_points, _is_dashed))
+    # A point would cover the gaps of a short line.
+    width = 12 if all(map(_is_points, marks)) else 32 if pointed and dashed else 20
     # Several series may share a label: the entry shows one mark of each type.
     for mark in {type(mark): mark for mark in reversed(marks)}.values():
         colour = palette.of(mark.colour) if mark.colour else ""
@@ -53,13 +55,21 @@ def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:
             picture += f'<rect x="1" y="1" width="18" height="10" fill="{colour}" opacity="{opacity:g}"/>'
         elif isinstance(mark, Line | Segments | Arrows | Rule):
             thick = 4.0 if isinstance(mark, Segments) and mark.widths is not None else min(mark.width, 4.0)
-            picture += _stroke(colour, thick, " ".join(f"{d:g}" for d in getattr(mark, "dash", ())))
+            picture += _stroke(colour, thick, " ".join(f"{d:g}" for d in getattr(mark, "dash", ())), width)
     return _framed(picture, width, label, palette, hint)
 
 
-def _stroke(colour: str, width: float, dash: str) -> str:
+def _is_points(mark: Mark) -> bool:
+    return isinstance(mark, Points)
+
+
+def _is_dashed(mark: Mark) -> bool:
+    return bool(getattr(mark, "dash", ()))
+
+
+def _stroke(colour: str, width: float, dash: str, length: int) -> str:
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<path d="M1 6H19" stroke="{colour}" stroke-width="{width:g}"{dashes}/>'
+    return f'<path d="M1 6H{length - 1}" stroke="{colour}" stroke-width="{width:g}"{dashes}/>'
 
 
 def _shape(kind: Kind, palette: Palette, colour: str, fill: str | None = None) -> str:

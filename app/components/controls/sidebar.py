@@ -22,7 +22,7 @@ _NO_PRESET = "Settings that belong together; these are of no preset."
 _STYLES = styles(__file__)
 _IN_TOOLS = {"sizing_mode": "stretch_width", "margin": (8, 4, 4, 14)}
 #: A select over the stage has its height before the browser has made it.
-IN_BAR = {"width": 200, "margin": (9, 4, 3, 4), "size": "small", "min_height": 44}
+IN_BAR = {"width": 188, "margin": (9, 4, 3, 4), "size": "small", "min_height": 44}
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 
 

@@ -62,6 +62,8 @@ class Functionals(Figure):
             Line(x, self.scene["first"], 2.0, (7, 5), colour="green", label="first functional"),
             *over,
         ]
+        if highest > MOST * top:
+            note = f"{note}, highest peak {highest:.2g}"  # beyond the axis
         y = Axis("density", (-BELOW * top, max(top, min(HEADROOM * highest, MOST * top))))
         return Drawing(marks, x=Axis("t", extent(x), follow="exact"), y=y, note=note)
 

@@ -31,6 +31,7 @@ class Population(PlaneFigure):
     title = "Population"
     needs = ("population",)
     place = 12
+    alike = False  # nothing moves at an angle, and a narrow density has more room
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw one phase of an iteration."""
