@@ -56,6 +56,7 @@ class Session:
         self._handle: Any = None
         self._before: Any = None  # the previous run, until the new one is ready
         self.recorded: tuple[dict[str, Any], dict[str, Any]] | None = None  # scene and frame, shown until a run starts
+        self.meanwhile: tuple[dict[str, Any], dict[str, Any]] | None = None  # the same, shown while the workers start
         self._jumps = 0  # number of the run's jumps that the page has followed
         self._starting = True  # a new spec waits to be started
         self._bringing = False  # a new run is being started
@@ -203,7 +204,9 @@ class Session:
         if not self._connected():
             return
         if self.recorded is not None and self._starting:
+            self._starting = False
             await self._show_recorded(*self.recorded)
+            await self._tell(RECORDED)
         elif self._starting:
             await self._start()
         elif handle is not None and self.heartbeat.hidden:
@@ -214,10 +217,8 @@ class Session:
             await self._tick(handle)
 
     async def _show_recorded(self, scene: dict[str, Any], frame: dict[str, Any]) -> None:
-        self._starting = False
         await self._show(self._screen.show_scene, scene)
         await self._show(self._screen.show_frame, frame)
-        await self._tell(RECORDED)
 
     async def _tick(self, handle: Any) -> None:
         frame = await handle.frame(sorted(self._screen.requested()))
@@ -292,6 +293,8 @@ class Session:
             self._before, self._handle = self._handle, None
             await self._show(self._screen.show_waiting, True)
         if not self._backend.done():
+            if self.meanwhile is not None and self._before is None:
+                await self._show_recorded(*self.meanwhile)
             await self._tell("The workers are starting.")
         backend = await asyncio.wrap_future(self._backend)
         self._ask_devices(backend)

@@ -14,7 +14,7 @@ from bnnviz.figures.live.view import View
 from bnnviz.figures.places import DRAWER, ORDER, PLACES, grid, shared_out
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
-from bnnviz_app import address
+from bnnviz_app import address, opening_frames
 from bnnviz_app.access import roles
 from bnnviz_app.components.cards.branches import BranchBar
 from bnnviz_app.components.cards.cards import Card, FiguresCard
@@ -239,6 +239,8 @@ class LabPage(RunPage):
         else:
             super()._obey(visit)
             self._hurries = visit.spec.start == _START
+            if self._hurries:
+                self.session.meanwhile = opening_frames.read(self.name, self.opening())
             if name is not None:
                 sentences.append(f"There is no scene {name[:40]!r}; choose one under Break it.")
         self.session.greet(sentences + visit.notes, failed=bool(sentences))

@@ -59,7 +59,7 @@ class RecordingsPage(TextPage):
         self.figures = pn.Column(sizing_mode="stretch_width", margin=0)
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
-            "<p>Runs on disk. Choose one to see its results, or several to compare them. Folder:"
+            "<p>Runs on disk. Choose one to see its results, or several to compare them.<br>Folder:"
             f" <code>{html.escape(str(paths.recordings()))}</code>.</p>"
         )
         body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)

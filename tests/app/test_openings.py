@@ -8,7 +8,7 @@ from bnnviz.engine.run.start_points import held
 from bnnviz_app import opening_frames
 from bnnviz_app.pages.base import PRESETS
 from bnnviz_app.pages.double_well import DoubleWellPage
-from bnnviz_app.pages.lab import _START, LabPage
+from bnnviz_app.pages.lab import _START, FIRST_DRAWS, LabPage
 from bnnviz_app.pages.population import PopulationPage
 from bnnviz_app.pages.race import RacePage
 from bnnviz_app.pages.uncertainty import UncertaintyPage
@@ -18,6 +18,14 @@ def test_the_lab_opens_on_points_that_a_run_can_start_from() -> None:
     points = (PRESETS / "opening.npz").read_bytes()
     spec = LabPage.opening().replace(start=_START, start_points=points, warmup=0).checked()
     assert len(held(spec).dealt(spec.chains)) == spec.chains
+
+
+def test_the_lab_has_a_frame_to_show_while_the_workers_start() -> None:
+    found = opening_frames.read(LabPage.name, LabPage.opening())
+    assert found is not None
+    _, frame = found
+    assert {"prediction", "envelope", "status", "caption", "table"} <= frame.keys()
+    assert 0 < frame["status"]["draws"] < FIRST_DRAWS  # otherwise the run would leave full speed before it begins
 
 
 @pytest.mark.parametrize("page", [DoubleWellPage, PopulationPage, RacePage, UncertaintyPage])
