@@ -293,9 +293,11 @@ class Session:
             self._before, self._handle = self._handle, None
             await self._show(self._screen.show_waiting, True)
         if not self._backend.done():
+            sentence = "The workers are starting."
             if self.meanwhile is not None and self._before is None:
                 await self._show_recorded(*self.meanwhile)
-            await self._tell("The workers are starting.")
+                sentence = "The workers are starting; meanwhile you see a recorded run."
+            await self._tell(sentence)
         backend = await asyncio.wrap_future(self._backend)
         self._ask_devices(backend)
         playing = self.playing

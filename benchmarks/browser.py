@@ -54,7 +54,7 @@ class LabTab:
 
     def open(self, url: str, query: str = "") -> None:
         """Open the dashboard, and wait until every figure is visible."""
-        self.page.goto(f"{url}{'&' if '?' in url else '?'}tour=0{query}", timeout=_LONGEST_MS)
+        self.page.goto(f"{url}{'&' if '?' in url else '?'}play=0{query}", timeout=_LONGEST_MS)
         self._wait("figuresSeen")
 
     def wait_for_paint(self) -> None:

@@ -86,6 +86,7 @@ class Lab:
     def ready(self) -> Lab:
         """Wait for the first steps of the run, up to the first event of one that waits."""
         self.page.wait_for_selector(".step b", timeout=60_000, state="attached")
+        until(self.run, 60, "no run began")  # until then the page may show a recorded one
         until(lambda: self.number("step") > 0, 60, "the first run made no step")
         if self.button("Play").is_visible():
             self.rest()
