@@ -122,7 +122,7 @@ def test_the_settings_over_a_phones_page_return_the_focus(open_page: Callable[..
     page, press = lab.page, lab.page.keyboard.press
     lab.button("Settings").focus()
     press("Enter")
-    lab.field("Hidden layers").wait_for()
+    page.get_by_role("textbox", name=re.compile("^Hidden layers")).wait_for()
     stops = []
     for _ in range(40):
         press("Tab")
