@@ -57,7 +57,7 @@ export function render({model}) {
     const statement = question.texts[language] ?? Object.values(question.texts)[0]
     const shown = question.phase === "shown", counts = question.counts ?? []
     const all = counts.reduce((sum, count) => sum + count, 0)
-    poll.setAttribute("aria-label", words.heading)
+    root.setAttribute("aria-label", words.heading)
     choices.setAttribute("aria-label", words.your_answer)
     choices.classList.toggle("counted", shown)
     text.textContent = statement.text
