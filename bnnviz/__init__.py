@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.version import VERSION as __version__
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time `_NAMES` imports the same names
+    from bnnviz import (
+        data as data,
+        diagnostics as diagnostics,
+        models as models,
+        plots as plots,
+        samplers as samplers,
+        sklearn as sklearn,
+        targets as targets,
+    )
     from bnnviz.api.analysis import (
         attack as attack,
         measure as measure,

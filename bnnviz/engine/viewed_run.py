@@ -101,6 +101,6 @@ class ViewedRun(Run):
         """Return the draws as an ArviZ data tree with the spec in its attributes (`arviz.to_arviz`)."""
         return arviz.to_arviz(self, predictions)
 
-    def save(self, path: str | os.PathLike) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write draws and header to a file that ArviZ opens (NetCDF)."""
         return arviz.save(self, path)

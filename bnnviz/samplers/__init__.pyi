@@ -4,6 +4,26 @@ from typing import Literal
 from bnnviz.samplers.base import REGISTRY as REGISTRY, Sampler as Sampler, Traits as Traits
 
 class BPS(Sampler):
+    refresh_rate: float
+    refresh_share: float | None
+    bound: Literal['grid', 'interpolated', 'regression', 'exact']
+    alpha: float
+    horizon: float | None
+    t_init: float
+    reject_above: float | None
+    clip_points: bool
+    sds_above: float
+    most_proposals: int | None
+    margin: float
+    batch_size: int | None
+    batch: Literal['proposal', 'event']
+    control_variates: bool
+    samples: Literal['path', 'events']
+    spacing: float | None
+    start: Literal['auto', 'mode', 'one_mode', 'random']
+    mode_steps: int
+    velocity_sd: float
+    metric: Literal['auto', 'diagonal', 'dense', 'unit']
     def __init__(
         self,
         *,
@@ -30,6 +50,14 @@ class BPS(Sampler):
     ) -> None: ...
 
 class BayesByBackprop(Sampler):
+    learning_rate: float
+    schedule: Literal['linear', 'cosine', 'constant']
+    batch_size: int | None
+    steps: int
+    first_sd: float | None
+    draws_each: int
+    samples: int
+    gradient: Literal['local', 'weights']
     def __init__(
         self,
         *,
@@ -44,6 +72,29 @@ class BayesByBackprop(Sampler):
     ) -> None: ...
 
 class Boomerang(Sampler):
+    refresh_rate: float
+    refresh_share: float | None
+    bound: Literal['grid', 'interpolated', 'regression', 'exact']
+    alpha: float
+    horizon: float | None
+    t_init: float
+    reject_above: float | None
+    clip_points: bool
+    sds_above: float
+    most_proposals: int | None
+    margin: float
+    batch_size: int | None
+    batch: Literal['proposal', 'event']
+    control_variates: bool
+    samples: Literal['path', 'events']
+    spacing: float | None
+    start: Literal['auto', 'mode', 'one_mode', 'random']
+    mode_steps: int
+    reference: Literal['exact', 'from_prior', 'prior']
+    curvature: Literal['fisher', 'hessian', 'published']
+    gamma: float
+    learn_reference: bool
+    adapt_events: int
     def __init__(
         self,
         *,
@@ -73,6 +124,11 @@ class Boomerang(Sampler):
     ) -> None: ...
 
 class Ensemble(Sampler):
+    learning_rate: float
+    schedule: Literal['linear', 'cosine', 'constant']
+    batch_size: int | None
+    steps: int
+    weight_decay: bool
     def __init__(
         self,
         *,
@@ -84,6 +140,21 @@ class Ensemble(Sampler):
     ) -> None: ...
 
 class FuncHMC(Sampler):
+    temperature: float
+    thin: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    step_size: float | None
+    target_accept: float
+    metric: Literal['diagonal', 'unit']
+    first_sd: float | None
+    draws_each: int
+    num_leapfrog_steps: int
+    momentum_persistence: float
+    form: Literal['mean_field', 'hermite']
+    terms: int
+    entropy: bool
+    pairs: int
     def __init__(
         self,
         *,
@@ -105,6 +176,16 @@ class FuncHMC(Sampler):
     ) -> None: ...
 
 class HMC(Sampler):
+    temperature: float
+    thin: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    step_size: float | None
+    target_accept: float
+    metric: Literal['auto', 'diagonal', 'low_rank', 'dense', 'unit']
+    num_leapfrog_steps: int
+    jitter: bool
+    momentum_persistence: float
     def __init__(
         self,
         *,
@@ -121,6 +202,9 @@ class HMC(Sampler):
     ) -> None: ...
 
 class Laplace(Sampler):
+    subset: Literal['all', 'last_layer']
+    structure: Literal['full', 'diagonal']
+    mode_steps: int
     def __init__(
         self,
         *,
@@ -130,6 +214,10 @@ class Laplace(Sampler):
     ) -> None: ...
 
 class MAP(Sampler):
+    learning_rate: float
+    schedule: Literal['linear', 'cosine', 'constant']
+    batch_size: int | None
+    steps: int
     def __init__(
         self,
         *,
@@ -140,6 +228,11 @@ class MAP(Sampler):
     ) -> None: ...
 
 class MCDropout(Sampler):
+    learning_rate: float
+    schedule: Literal['linear', 'cosine', 'constant']
+    batch_size: int | None
+    steps: int
+    drop: float
     def __init__(
         self,
         *,
@@ -151,6 +244,10 @@ class MCDropout(Sampler):
     ) -> None: ...
 
 class MLE(Sampler):
+    learning_rate: float
+    schedule: Literal['linear', 'cosine', 'constant']
+    batch_size: int | None
+    steps: int
     def __init__(
         self,
         *,
@@ -161,6 +258,14 @@ class MLE(Sampler):
     ) -> None: ...
 
 class NUTS(Sampler):
+    temperature: float
+    thin: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    step_size: float | None
+    target_accept: float
+    metric: Literal['auto', 'diagonal', 'low_rank', 'dense', 'unit']
+    max_treedepth: int
     def __init__(
         self,
         *,
@@ -175,6 +280,18 @@ class NUTS(Sampler):
     ) -> None: ...
 
 class PMCnet(Sampler):
+    draws_each: int
+    sigma0: float | None
+    gradient: bool
+    adapt_covariance: bool
+    beta: float
+    least_ess: float | None
+    most_halvings: int
+    variant: Literal['paper', 'reference-code']
+    together_every: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    covariance_from: Literal['weights', 'curvature']
     def __init__(
         self,
         *,
@@ -193,6 +310,18 @@ class PMCnet(Sampler):
     ) -> None: ...
 
 class PMCnetLight(Sampler):
+    draws_each: int
+    sigma0: float | None
+    gradient: bool
+    adapt_covariance: bool
+    beta: float
+    least_ess: float | None
+    most_halvings: int
+    variant: Literal['paper', 'reference-code']
+    together_every: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    batches: int
     def __init__(
         self,
         *,
@@ -211,6 +340,19 @@ class PMCnetLight(Sampler):
     ) -> None: ...
 
 class PSGLD(Sampler):
+    temperature: float
+    thin: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    step_size: float | None
+    decay: float
+    decay_after: float
+    batch_size: int | None
+    control_variates: bool
+    smoothing: float
+    floor: float
+    learn_preconditioner: Literal['tuning', 'always']
+    gamma: Literal['none', 'paper', 'running']
     def __init__(
         self,
         *,
@@ -230,6 +372,13 @@ class PSGLD(Sampler):
     ) -> None: ...
 
 class ParallelTempering(Sampler):
+    temperature: float
+    thin: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    temperatures: int
+    hottest: float
+    num_leapfrog_steps: int
     def __init__(
         self,
         *,
@@ -243,6 +392,13 @@ class ParallelTempering(Sampler):
     ) -> None: ...
 
 class SAE(Sampler):
+    learning_rate: float
+    schedule: Literal['linear', 'cosine', 'constant']
+    batch_size: int | None
+    later_rate: float
+    first_epochs: int
+    epochs: int
+    anchor_step: float
     def __init__(
         self,
         *,
@@ -256,6 +412,20 @@ class SAE(Sampler):
     ) -> None: ...
 
 class SGFuncRLD(Sampler):
+    temperature: float
+    thin: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    step_size: float | None
+    decay: float
+    decay_after: float
+    batch_size: int | None
+    control_variates: bool
+    first_sd: float | None
+    draws_each: int
+    variant: Literal['corrected', 'riemannian', 'paper']
+    averaging: float
+    smoothing: float
     def __init__(
         self,
         *,
@@ -276,6 +446,16 @@ class SGFuncRLD(Sampler):
     ) -> None: ...
 
 class SGHMC(Sampler):
+    temperature: float
+    thin: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    step_size: float | None
+    decay: float
+    decay_after: float
+    batch_size: int | None
+    control_variates: bool
+    friction: float
     def __init__(
         self,
         *,
@@ -292,6 +472,15 @@ class SGHMC(Sampler):
     ) -> None: ...
 
 class SGLD(Sampler):
+    temperature: float
+    thin: int
+    start: Literal['auto', 'mode', 'random']
+    mode_steps: int
+    step_size: float | None
+    decay: float
+    decay_after: float
+    batch_size: int | None
+    control_variates: bool
     def __init__(
         self,
         *,
@@ -307,6 +496,27 @@ class SGLD(Sampler):
     ) -> None: ...
 
 class SigmaBPS(Sampler):
+    refresh_rate: float
+    refresh_share: float | None
+    bound: Literal['grid', 'interpolated', 'regression', 'exact']
+    alpha: float
+    horizon: float | None
+    t_init: float
+    reject_above: float | None
+    clip_points: bool
+    sds_above: float
+    most_proposals: int | None
+    margin: float
+    batch_size: int | None
+    batch: Literal['proposal', 'event']
+    control_variates: bool
+    samples: Literal['path', 'events']
+    spacing: float | None
+    start: Literal['auto', 'mode', 'one_mode', 'random']
+    mode_steps: int
+    velocity_sd: float
+    warmup_events: int
+    variant: Literal['corrected', 'paper']
     def __init__(
         self,
         *,
@@ -334,6 +544,26 @@ class SigmaBPS(Sampler):
     ) -> None: ...
 
 class ZigZag(Sampler):
+    refresh_rate: float
+    refresh_share: float | None
+    bound: Literal['grid', 'interpolated', 'regression', 'exact']
+    alpha: float
+    horizon: float | None
+    t_init: float
+    reject_above: float | None
+    clip_points: bool
+    sds_above: float
+    most_proposals: int | None
+    margin: float
+    batch_size: int | None
+    batch: Literal['proposal', 'event']
+    control_variates: bool
+    samples: Literal['path', 'events']
+    spacing: float | None
+    start: Literal['auto', 'mode', 'one_mode', 'random']
+    mode_steps: int
+    metric: Literal['auto', 'diagonal', 'dense', 'unit']
+    velocity: float
     def __init__(
         self,
         *,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, get_args, get_type_hints
 
 import numpy as np
 import param
@@ -49,6 +49,14 @@ OF_U = ("potential", "loss")
 
 #: Steps of Adam that bring chains to good predictions before the network fits the noise.
 SHORT_DESCENT = 100
+
+
+class SamplerState(Protocol):
+    """What the states of all samplers have; each sampler's own is a ``NamedTuple``."""
+
+    @property
+    def alive(self) -> Tensor:
+        """Which chains have met no non-finite value, bool (chains,)."""
 
 
 @dataclass(frozen=True)
@@ -191,23 +199,23 @@ class Sampler(param.Parameterized):
     def set_mode(self, mode: Tensor | None) -> None:
         """Compute constants that depend on the mode (dim,)."""
 
-    def init(self, x0: Tensor, rng: RandomNumbers) -> Any:
+    def init(self, x0: Tensor, rng: RandomNumbers) -> SamplerState:
         """Return the state of all chains from initial positions (chains, dim)."""
         raise NotImplementedError
 
-    def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
+    def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple[Any, ...]:
         """Return additional arguments of `kernel` that only some chains need, or None if unused."""
         return ()
 
-    def kernel(self, rng: RandomNumbers, state: Any, *drawn: Any) -> tuple[Any, Any]:
+    def kernel(self, rng: RandomNumbers, state: Any, *drawn: Any) -> tuple[SamplerState, tuple[Any, ...]]:
         """Return the next state and the info of a step."""
         raise NotImplementedError
 
-    def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
+    def step(self, rng: RandomNumbers, state: Any) -> tuple[SamplerState, tuple[Any, ...]]:
         """Return the next state and the info of a step."""
         return self.kernel(rng, state, *self.pre_draw(rng, state))
 
-    def outline(self, state: Any) -> Any:
+    def outline(self, state: Any) -> SamplerState:
         """Return a state without the parts that are only needed at the end of a block of compiled steps.
 
         Draw collectors, chain traces and `pre_draw` receive such states between the steps of a block.
@@ -216,11 +224,11 @@ class Sampler(param.Parameterized):
 
     # ---- the warm-up
 
-    def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
+    def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> SamplerState:
         """Return the state with the adaptation updated by a warm-up step from ``before`` to ``state``."""
         return state
 
-    def adaptation_inputs(self, adaptation: Any) -> Any:
+    def adaptation_inputs(self, adaptation: Any) -> tuple[Any, ...] | None:
         """Return the adaptation as nested tuples of tensors, which are inputs of the compiled kernel.
 
         If the result is None, the kernel is compiled after the warm-up.
@@ -231,7 +239,7 @@ class Sampler(param.Parameterized):
         """Return the C++ implementation of the kernel (CPU, uniform random numbers only), or None."""
         return None
 
-    def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
+    def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> SamplerState:
         """Return the state after a window of the warm-up. ``last`` ends the warm-up unconditionally."""
         return state
 
@@ -256,17 +264,17 @@ class Sampler(param.Parameterized):
         """Return what a warm-up learned for `adapted`, from an adaptation as dicts; empty before its end."""
         return {}
 
-    def adapted(self, rng: RandomNumbers, state: Any, learned: Mapping[str, np.ndarray]) -> Any | None:
+    def adapted(self, rng: RandomNumbers, state: Any, learned: Mapping[str, np.ndarray]) -> SamplerState | None:
         """Return the state after the warm-up of another run, from what that learned; None if it does not fit."""
         return None
 
-    def freeze(self, rng: RandomNumbers, state: Any) -> Any:
+    def freeze(self, rng: RandomNumbers, state: Any) -> SamplerState:
         """Return the state at the end of the warm-up, after which adaptation stops."""
         return state
 
     # ---- changes
 
-    def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> Any:
+    def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> SamplerState:
         """Return a valid state after a change of settings, or with ``moved`` after a change of the target."""
         return state
 
@@ -278,7 +286,7 @@ class Sampler(param.Parameterized):
         """Return points (chains, dim) at the distance of typical draws, or None if states are not points."""
         return self.positions(state)
 
-    def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
+    def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> SamplerState:
         """Return the state of chains restarted at x (chains, dim) with the same adaptation."""
         return state._replace(x=x)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import counters
+from bnnviz.samplers.base import SamplerState, counters
 from bnnviz.samplers.random import RandomNumbers
 
 _ROUNDS = 20  # power iterations for the largest curvature
@@ -80,7 +80,7 @@ class Discrete(param.Parameterized):
         """Return initial momenta."""
         return torch.zeros_like(like)
 
-    def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
+    def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> SamplerState:
         """Return the state of chains restarted at x (chains, dim), with fresh momenta."""
         return state._replace(x=x, momentum=self.draw_momentum(rng, x, state.adaptation))
 

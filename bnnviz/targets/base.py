@@ -415,7 +415,7 @@ class Callable(Target):
     def _value(self, x: Tensor) -> Tensor:
         return self.checked(self.called(x, x), x)
 
-    def called(self, x: Tensor, given: Any) -> Any:
+    def called(self, x: Tensor, given: Any) -> object:
         """Return the value of the function for an argument at coordinates x (chains, dim).
 
         Raises

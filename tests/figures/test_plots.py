@@ -334,3 +334,8 @@ def test_a_density_of_chains_that_stand_still_is_drawn(moving: int) -> None:
     values = np.ones((3, 40))
     values[:moving] = np.random.default_rng(0).normal(size=(moving, 40))
     assert plots.density({"mu": values}) is not None
+
+
+def test_the_types_of_figures_are_true():
+    types = Path(plots.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    assert plots.stub() == types, "run python -m bnnviz.plots"

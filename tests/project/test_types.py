@@ -10,26 +10,30 @@ import pytest
 
 SNIPPET = """
 import bnnviz
-from bnnviz import samplers
+from bnnviz import plots, samplers
 
 run = bnnviz.sample("banana", "hmc", drawz=5)
 bnnviz.sample("banana", kernel="compild")
 samplers.HMC(step_sise=0.1)
 samplers.HMC(metric="round")
 run.extend(draws="many")
+plots.trace(run, draks=True)
+plots.entropy(run, kind="bars")
 """
 GOOD = """
 import bnnviz
-from bnnviz import samplers
+from bnnviz import plots, samplers
 
 run = bnnviz.sample("banana", samplers.HMC(step_size=0.1, metric="diagonal"), draws=5, seed=None)
 shape: tuple[int, ...] = run.extend(5).draws.shape
 chains: int = run.spec.chains
+size: float | None = samplers.HMC().step_size
+name: str = plots.save(plots.trace(run), "trace.html").name
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("code", "lines"), [(SNIPPET, ["5", "6", "7", "8", "9"]), (GOOD, [])])
+@pytest.mark.parametrize(("code", "lines"), [(SNIPPET, ["5", "6", "7", "8", "9", "10", "11"]), (GOOD, [])])
 def test_a_type_checker_finds_misspelt_names(code: str, lines: list[str], tmp_path: Path) -> None:
     (tmp_path / "snippet.py").write_text(code)
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "snippet.py"]

@@ -42,7 +42,7 @@ def write(recording: Recording, out: Path | IO[bytes]) -> None:
                 file.write(path, inside.as_posix())
 
 
-def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
+def unpack(file: str | os.PathLike[str], name: str | None = None) -> Path:
     """Unpack a recording, and return its folder."""
     file = Path(file)
     target = reader.place(reader.free_name(file.stem) if name is None else name)

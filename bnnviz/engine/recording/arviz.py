@@ -99,7 +99,7 @@ def tree(
     return made
 
 
-def save(run: AnyRun, path: str | os.PathLike) -> Path:
+def save(run: AnyRun, path: str | os.PathLike[str]) -> Path:
     """Write the run to a NetCDF file; the suffix ``.nc`` is added if missing."""
     optional.check(NETCDF, "Saving a run needs")
     path = Path(path)

@@ -59,7 +59,7 @@ def to_arviz(recording: Recording) -> xarray.DataTree:
     return tree(*kept(recording))
 
 
-def export(recording: Recording, form: str, out: str | os.PathLike, draws: int | None = None) -> Path:
+def export(recording: Recording, form: str, out: str | os.PathLike[str], draws: int | None = None) -> Path:
     """Write a recording to a file atomically."""
     if form not in FORMS:
         raise BnnvizError(f"There is no format {form!r}; choose one of {', '.join(FORMS)}.", "format")

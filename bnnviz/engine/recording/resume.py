@@ -17,7 +17,7 @@ R = TypeVar("R", bound=Run)
 
 
 def resume(
-    folder: str | os.PathLike,
+    folder: str | os.PathLike[str],
     *,
     target: Target | None = None,
     sampler: Sampler | None = None,

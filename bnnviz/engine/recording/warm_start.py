@@ -39,7 +39,7 @@ def resolved(spec: Spec) -> Spec:
     return attached(spec, points)
 
 
-def named(word: str | os.PathLike) -> str:
+def named(word: str | os.PathLike[str]) -> str:
     """Return the name of a recording in a spec, or otherwise the absolute path of its folder."""
     if reader.is_recording_name(word):
         return str(word)

@@ -50,7 +50,7 @@ _COMING, _GOING = ".coming", ".going"
 class RecordingWriter:
     """Write a run to disk."""
 
-    def __init__(self, run: AnyRun, folder: str | os.PathLike, every_s: float = _EVERY_S) -> None:
+    def __init__(self, run: AnyRun, folder: str | os.PathLike[str], every_s: float = _EVERY_S) -> None:
         check_zarr()
         self.run, self.folder = run, Path(folder)
         self._pace = Throttle(_SHARE, least=every_s)

@@ -14,7 +14,7 @@ from bnnviz.figures.still import style
 _TOOLS = {"tools": ["lasso_select"], "active_tools": ["box_select"]}
 
 
-def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
+def linked(*figures: hv.Overlay | hv.Layout, dark: bool = False) -> list[hv.DynamicMap]:
     """Link figures so that draws selected in one figure are highlighted in all.
 
     Parameters

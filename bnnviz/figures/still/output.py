@@ -30,7 +30,7 @@ _PAD = 0.04  # inches around a figure
 _FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
 
 
-def save(figure: Any, out: str | os.PathLike, *, title: str = "", dpi: int = 200) -> Path:
+def save(figure: Any, out: str | os.PathLike[str], *, title: str = "", dpi: int = 200) -> Path:
     """Write a figure to a file.
 
     Parameters
@@ -69,7 +69,7 @@ def save(figure: Any, out: str | os.PathLike, *, title: str = "", dpi: int = 200
     return _written(out, lambda new: _print(figure, new, out.suffix.lower()[1:], dpi))
 
 
-def write(text: str, out: str | os.PathLike) -> Path:
+def write(text: str, out: str | os.PathLike[str]) -> Path:
     """Write a page to a file atomically."""
     return _written(Path(out), lambda new: new.write_text(text, encoding="utf-8"))
 

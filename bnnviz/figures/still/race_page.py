@@ -19,7 +19,7 @@ from bnnviz.figures.still.render import shown
 _FONT = "font:15px/1.4 sans-serif"
 
 
-def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLike) -> Path:
+def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLike[str]) -> Path:
     """Write a race to a file."""
     figure = shown(race(frame["curves"]), False)
     if Path(out).suffix.lower() != PAGE:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, StepBatch, Traits
+from bnnviz.samplers.base import Sampler, SamplerState, StepBatch, Traits
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import DescentText
@@ -111,7 +111,7 @@ class Descending(Trained, Sampler):
         )
         return self.shown(rng, after, going), Info(loss, penalty, torch.where(going, rate, 0.0), norm(move), failed)
 
-    def shown(self, rng: RandomNumbers, state: Any, going: Tensor) -> Any:
+    def shown(self, rng: RandomNumbers, state: Any, going: Tensor) -> SamplerState:
         """Return the state with draws of the chains (chains,) that are no longer ``going``."""
         return state
 
@@ -130,15 +130,15 @@ class Descending(Trained, Sampler):
         first = step_batch.state_after(0)
         return None if self.is_free(first) else step_batch.history("taken")[1:] >= self.steps
 
-    def freeze(self, rng: RandomNumbers, state: Any) -> Any:
+    def freeze(self, rng: RandomNumbers, state: Any) -> SamplerState:
         """Return the state at rest, if all chains have converged."""
         return state._replace(adaptation=Rest(self.is_tuned(state), state.adaptation.again))
 
-    def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> Any:
+    def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> SamplerState:
         """Return the state; if the target changed, the descent restarts there."""
         return self._restarted(state, Rest(again=True)) if moved else state
 
-    def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
+    def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> SamplerState:
         """Return the state of chains restarted at x (chains, dim)."""
         return self._restarted(state, Rest(again=state.adaptation.again))._replace(**self.parts(x))
 

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, Traits
+from bnnviz.samplers.base import Sampler, SamplerState, Traits
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import DualAveraging, reasonable
@@ -209,7 +209,7 @@ class Hamiltonian(Discrete, Sampler):
         """Return the chains (chains,) whose move ended with a step."""
         return state.alive
 
-    def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
+    def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> SamplerState:
         """Record position and acceptance of chains whose move has ended."""
         learned = state.adaptation
         if learned.stage is None:
@@ -269,7 +269,7 @@ class Hamiltonian(Discrete, Sampler):
         metric = adaptation.metric
         return AdaptationInputs(metric.scale.new_tensor(self.size(adaptation)), metric)
 
-    def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
+    def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> SamplerState:
         """Return the state, frozen if the warm-up must end; the metric's windows end with moves instead."""
         return self.resume(rng, self.freeze(rng, state)) if last and not self.is_tuned(state) else state
 
@@ -295,7 +295,7 @@ class Hamiltonian(Discrete, Sampler):
         parts |= factor if isinstance(factor, dict) else {} if factor is None else {"factor": factor}
         return {name: torch.as_tensor(part, dtype=torch.float64).cpu().numpy() for name, part in parts.items()}
 
-    def adapted(self, rng: RandomNumbers, state: Any, learned: Mapping[str, np.ndarray]) -> Any | None:
+    def adapted(self, rng: RandomNumbers, state: Any, learned: Mapping[str, np.ndarray]) -> SamplerState | None:
         """Return the state with the step size and metric of another run; None for a metric of another form."""
         metric = state.adaptation.metric.of_arrays(learned)
         if metric is None or "step_size" not in learned:
@@ -303,7 +303,7 @@ class Hamiltonian(Discrete, Sampler):
         adaptation = StepSizeAndMetric(float(learned["step_size"]), metric, None)
         return self.resume(rng, state._replace(adaptation=adaptation))
 
-    def freeze(self, rng: RandomNumbers, state: Any) -> Any:
+    def freeze(self, rng: RandomNumbers, state: Any) -> SamplerState:
         """Return the state with the step size whose acceptance is target_accept."""
         learned = state.adaptation
         if learned.stage is None:

@@ -26,20 +26,21 @@ from torch import Tensor
 
 from bnnviz.samplers.random import RandomNumbers
 
+#: A preconditioner, the scales of sigma-BPS, the Gaussian of the Boomerang, or () without a scaling.
+Scaling = Tensor | tuple[Any, ...]
 PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class Dynamics:
     """Flow, rate, reflection and velocity law of a process; by default it moves in straight lines.
 
-    ``scaling`` parametrises them and may be learned in the warm-up: a preconditioner, the scales of sigma-BPS, the
-    Gaussian of the Boomerang, or () without a scaling.
+    A `Scaling` parametrises them and may be learned in the warm-up.
     """
 
     curved: ClassVar[bool] = False  # the path between two events is a curve
     terms_are_rate: ClassVar[bool] = True  # `gaussian_terms` sum to the rate, not to an upper bound
 
-    def scaling_of(self, scaling: Any, chains: Tensor) -> Any:
+    def scaling_of(self, scaling: Any, chains: Tensor) -> Scaling:
         """Return the scaling of the given chains."""
         return scaling
 

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
+from bnnviz.samplers.pdmp.dynamics import Scaling
 from bnnviz.samplers.pdmp.state import Adaptation, Info, State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE, START, Piece, RatePoint, is_event
 from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
@@ -116,11 +117,11 @@ class PathLearner:
         """Whether location and scales of the target are unknown (`Target.located`)."""
         return "target" in vars(self) and not self.target.located
 
-    def first_scaling(self) -> Any:
+    def first_scaling(self) -> Scaling:
         """Return the initial scaling of the dynamics."""
         return ()
 
-    def scaling_after(self, adaptation: Adaptation, moved: bool) -> Any:
+    def scaling_after(self, adaptation: Adaptation, moved: bool) -> Scaling:
         """Return the scaling after settings, or with ``moved`` the target, have changed."""
         return adaptation.scaling
 
@@ -128,7 +129,7 @@ class PathLearner:
         """Return the number of events, over all chains, of a warm-up round."""
         raise NotImplementedError
 
-    def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Any) -> Any:
+    def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Any) -> Scaling:
         """Return the scaling learned from the path of a round or points on it; ``before`` is the current scaling."""
         raise NotImplementedError
 
