@@ -85,6 +85,6 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"bnnviz.{name}")
     if name not in _HOMES:
-        raise AttributeError(f"module 'bnnviz' has no attribute {name!r}")
+        raise importlib.import_module("bnnviz.errors").no_attribute("bnnviz", name, __dir__())
     module, own = _HOMES[name]
     return getattr(importlib.import_module(module), own)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnviz import optional
+from bnnviz.errors import no_attribute
 from bnnviz.figures import MODULES
 
 _STILL = {"linked": "brushing", "page": "output", "save": "output", "use": "style"}
@@ -83,7 +84,7 @@ def _rendered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'bnnviz.plots' has no attribute {name!r}")
+        raise no_attribute("bnnviz.plots", name, __all__)
     optional.check("holoviews", "Figures need", extra="plots")
     found = getattr(importlib.import_module(_HOMES[name]), name)
     return found if name in _STILL else _rendered(found)

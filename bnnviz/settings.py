@@ -7,6 +7,7 @@ catalogue, the dashboard's controls and the command line are generated from the 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from reprlib import repr as short_repr
 from typing import Any
 
@@ -201,22 +202,32 @@ ELSEWHERE = {
     "max_depth": "max_treedepth",
     "target_accept_prob": "target_accept",
     "target_acceptance_rate": "target_accept",
-    "num_integration_steps": "num_leapfrog_steps",
+    **dict.fromkeys(
+        ("num_integration_steps", "num_steps", "n_steps", "trajectory_length", "path_length"), "num_leapfrog_steps"
+    ),
+    **dict.fromkeys(("inverse_mass_matrix", "mass_matrix", "dense_mass", "scaling"), "metric"),
     "lr": "step_size",
     "learning_rate": "step_size",
+    "alpha": "friction",
+    "minibatch_size": "batch_size",
     "thinning": "thin",
 }
 
 
-def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:
-    """Check the given values, add the defaults of the others, and return them in declared order."""
-    known = {setting["name"]: setting for setting in settings}
+def refuse(given: Iterable[str], known: Iterable[str], owner: str) -> None:
+    """Raise for a name that is no setting."""
     for name in given:
         if name not in known:
             meant = nearest(ELSEWHERE.get(name, name), known)
             hint = f"its settings are {', '.join(known) or 'none'}." if meant is None else f"did you mean {meant!r}?"
             hint = f"{name} is a setting of the run." if name in OF_RUNS else hint
             raise BnnvizError(f"{owner} has no setting {name!r}; {hint}", name)
+
+
+def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:
+    """Check the given values, add the defaults of the others, and return them in declared order."""
+    known = {setting["name"]: setting for setting in settings}
+    refuse(given, known, owner)
     return {
         name: check(setting, given[name], owner) if name in given else setting["default"]
         for name, setting in known.items()

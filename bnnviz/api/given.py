@@ -12,42 +12,11 @@ import torch
 from bnnviz import samplers, targets
 from bnnviz import settings as declared
 from bnnviz.engine.run.start_points import StartPoints
-from bnnviz.errors import BnnvizError, nearest
+from bnnviz.errors import BnnvizError, meant_by
 from bnnviz.specs.run import Spec
 
 #: Value of ``start`` for the weights of a network's module.
 MODULE = "module"
-
-
-#: Keywords of PyMC, NumPyro, blackjax and Stan, and ours.
-_ELSEWHERE = {
-    "num_samples": "draws",
-    "n_samples": "draws",
-    "nsamples": "draws",
-    "iter_sampling": "draws",
-    "tune": "warmup",
-    "num_warmup": "warmup",
-    "iter_warmup": "warmup",
-    "n_tune": "warmup",
-    "burn_in": "warmup",
-    "burnin": "warmup",
-    "num_chains": "chains",
-    "n_chains": "chains",
-    "nchains": "chains",
-    "random_seed": "seed",
-    "rng_seed": "seed",
-    "rng_key": "seed",
-    "random_state": "seed",
-    "initvals": "start",
-    "init_params": "start",
-    "inits": "start",
-    "model": "target",
-    "step": "sampler",
-    "method": "sampler",
-    "kernel_type": "sampler",
-    "progressbar": "progress_bar",
-    "trace": "record",
-}
 
 
 def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
@@ -55,7 +24,7 @@ def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
     for name in unknown:
         named = isinstance(sampler, str) and sampler in samplers.REGISTRY.names()
         own = list(declared.declared(samplers.REGISTRY.get(sampler))) if named else []
-        meant = _ELSEWHERE.get(name) or nearest(declared.ELSEWHERE.get(name, name), [*own, *known])
+        meant = meant_by("keyword", declared.ELSEWHERE.get(name, name), [*own, *known])
         if meant in own:
             question = "" if name == meant else f"did you mean {meant}? "
             way = f"settings of {sampler} are given as settings={{{meant!r}: ...}}"

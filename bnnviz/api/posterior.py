@@ -14,6 +14,7 @@ from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import prior_draws
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution
+from bnnviz.errors import suggests
 
 
 class BNN(targets.BNN):
@@ -78,6 +79,7 @@ class BNN(targets.BNN):
     """
 
     @torch.inference_mode(False)
+    @suggests
     def prior_predictive(
         self, x: Any, draws: int = 1000, seed: Seed = 0, quantiles: Sequence[float] = QUANTILES
     ) -> PredictiveDistribution:

@@ -17,7 +17,7 @@ from bnnviz.data.tables.new_rows import NewRows, read_rows
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import NetworkDraws
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, suggests
 
 if TYPE_CHECKING:
     from bnnviz.targets import BNN
@@ -46,6 +46,7 @@ class WithPredictions:
         raise NotImplementedError
 
     @torch.inference_mode(False)
+    @suggests
     def predict(
         self, x: Any, quantiles: Sequence[float] = QUANTILES, *, draws: int | None = None, target: BNN | None = None
     ) -> PredictiveDistribution:
@@ -80,6 +81,7 @@ class WithPredictions:
         return replace(predicting.predict(given, rows, quantiles, draws=draws), notes=notes)
 
     @torch.inference_mode(False)
+    @suggests
     def functions(self, x: Any, *, target: BNN | None = None) -> np.ndarray:
         """Return each draw's function at rows, without noise: for its trace, R-hat and ESS.
 
@@ -114,6 +116,7 @@ class WithPredictions:
         return predicting.functions(given, self._inputs(given.target, x)[0])
 
     @torch.inference_mode(False)
+    @suggests
     def predictive(self, x: Any, draws: int = 1000, seed: Seed = 0, *, target: BNN | None = None) -> np.ndarray:
         """Draw observations at rows from the posterior predictive distribution.
 

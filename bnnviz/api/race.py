@@ -16,6 +16,7 @@ from bnnviz.api.precision import plain
 from bnnviz.api.run import WithFigures
 from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.race import race as racing
+from bnnviz.errors import suggests
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.race import DEFAULT_BUDGET, RaceSpec
 from bnnviz.specs.run import Spec
@@ -92,6 +93,7 @@ class BackgroundRace(WithFigures):
 
 
 @torch.inference_mode(False)
+@suggests
 def race(
     target: Any,
     entries: Sequence[Any] = (),

@@ -27,7 +27,7 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.errors import BnnvizError, SamplingWarning
+from bnnviz.errors import BnnvizError, SamplingWarning, suggests
 from bnnviz.messages import Message
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.catalogue import OWN
@@ -130,6 +130,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         """
         return self._command("change", settings=settings)
 
+    @suggests
     def extend(self, draws: int, progress_bar: bool | None = None) -> BackgroundRun:
         """Add draws to each chain of a finished run, without a new warm-up, and return the run.
 

@@ -15,7 +15,7 @@ from bnnviz.data.entry import KINDS, DataEntry, Kind
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
 from bnnviz.data.tables.user_table import UserTable
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, none_of
 
 _entries: dict[str, DataEntry] = {}
 
@@ -196,9 +196,12 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
 
 def _entry(name: str) -> DataEntry:
     if not isinstance(name, str) or name not in _entries:
-        file = isinstance(name, str) and Path(name).suffix
-        remedy = "read a file by bnnviz.data.read_table(path, target_column), or " if file else ""
-        raise BnnvizError(f"There is no data set {name!r}: {remedy}choose one of {', '.join(_entries)}.", field="data")
+        if isinstance(name, str) and Path(name).suffix:
+            remedy = f"read a file by bnnviz.data.read_table({name!r}, target_column)"
+            raise BnnvizError(f"There is no data set {name!r}; {remedy}.", "data")
+        error = none_of("data set", name, _entries)
+        error.field = "data"
+        raise error
     return _entries[name]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bnnviz.errors import no_attribute
 from bnnviz.models.layers import ACTIVATIONS, IMAGE_NETWORKS, parse_hidden
 
 if TYPE_CHECKING:
@@ -23,4 +24,4 @@ _HOMES = {"image_network": "image_networks", "mlp": "perceptron"}
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise no_attribute(__name__, name, __all__)

@@ -9,6 +9,7 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
+from bnnviz.errors import no_attribute
 from bnnviz.samplers.base import REGISTRY, Sampler, Traits
 
 _found = (module.name for module in pkgutil.walk_packages(__path__, f"{__name__}.") if not module.ispkg)
@@ -24,7 +25,7 @@ __all__ = ["REGISTRY", "Sampler", "Traits"]
 def __getattr__(name: str) -> Any:
     """Return a registered sampler by the name of its class: ``samplers.BPS``."""
     if name not in _CLASSES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name, __dir__())
     return _CLASSES[name]
 
 

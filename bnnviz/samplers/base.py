@@ -160,6 +160,10 @@ class Sampler(param.Parameterized):
     #: Whether a step may read tensor values on the host to save work (CPU only).
     host_sync: bool = True
 
+    def __init__(self, **params: Any) -> None:  # param derives the signature of a class whose keywords have this name
+        settings.refuse(params, [*settings.declared(type(self)), "name"], self.title)
+        super().__init__(**params)
+
     @classmethod
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
         """Return settings for a network and a budget, or None if the sampler cannot be selected automatically."""

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from bnnviz import data as datasets
 from bnnviz.data.tables import arrays, source
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, suggests
 from bnnviz.messages import Message, Remedy
 from bnnviz.targets import likelihoods, mlp_gradients, modules, raw_scales, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
@@ -41,6 +41,7 @@ class BNN(NetworkCurvature):
     emits = frozenset({"prediction"})
     start_at_mode = True
 
+    @suggests
     @torch.inference_mode(False)
     def __init__(
         self,

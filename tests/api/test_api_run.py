@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 import bnnviz
+from bnnviz import plots, samplers
 from bnnviz.engine.drive import replay
 from bnnviz.engine.run.run import Run
 
@@ -44,12 +46,34 @@ def test_sample_takes_what_start_takes() -> None:
         ({"max_tree_depth": 5}, "max_treedepth"),
         ({"settings": {"target_accept_prob": 0.9}}, "'target_accept'"),
         ({"settings": {"step_sise": 0.9}}, "'step_size'"),
+        ({"sampler": "smc"}, "'pmcnet'"),
+        ({"sampler": "No-U-Turn"}, "'nuts'"),
+        ({"sampler": "hmc", "settings": {"num_steps": 5}}, "'num_leapfrog_steps'"),
+        ({"settings": {"inverse_mass_matrix": 1}}, "'metric'"),
     ],
 )
 def test_a_misspelled_or_foreign_name_is_answered_with_ours(options: dict[str, Any], meant: str) -> None:
     with pytest.raises(bnnviz.BnnvizError) as caught:
         sample(**{"target": "banana", "sampler": "nuts"} | options)
     assert f"did you mean {meant}?" in caught.value.sentence
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda net: samplers.HMC(step_sise=0.1), "'step_size'"),
+        (lambda net: samplers.Nuts, "'NUTS'"),
+        (lambda net: bnnviz.sampel, "'sample'"),
+        (lambda net: plots.tracee, "'trace'"),
+        (lambda net: bnnviz.BNN(net, "concret"), "'concrete'"),
+        (lambda net: bnnviz.BNN(net, "concrete", likelihood="normal"), "'gaussian'"),
+        (lambda net: bnnviz.BNN(net, "concrete", sigma_noise=1.0), "noise_sd"),
+        (lambda net: bnnviz.race("banana", ["hmc", "nuts"], budgett=5), "budget"),
+    ],
+)
+def test_constructors_and_modules_suggest_names(call: Callable[[torch.nn.Module], Any], meant: str) -> None:
+    with pytest.raises((AttributeError, bnnviz.BnnvizError), match=f"did you mean {meant}"):
+        call(torch.nn.Linear(8, 1))
 
 
 def test_a_seed_is_a_number_or_comes_from_a_generator() -> None:

@@ -1,15 +1,21 @@
-"""The Python of README and documentation runs as it stands there, in a folder with the files that it names."""
+"""The examples of README and documentation run as they stand there, in a folder with the files that they name."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import free_port
 from core_only import ROOT
 
 import bnnviz
@@ -33,11 +39,28 @@ PAGES = [
 ]
 # It needs an exported file: its Python is read and not run.
 ELSEWHERE = {"docs/manual/tables.md"}
+#: Words of commands that need a GPU or a download.
+ABSENT = re.compile(r"--device cuda|\bmnist\b")
+SERVES = re.compile("dashboard is at|Teacher:|address has a token")
 
 
-def blocks(page: str) -> list[str]:
+#: Pages of contributors have tests of their own, and so have tutorials.
+TEXTS = ["README.md"] + sorted(
+    str(page.relative_to(ROOT))
+    for page in (ROOT / "docs").rglob("*.md")
+    if page.parent.name not in ("contributing", "tutorials")
+)
+
+
+def blocks(page: str, language: str = "python") -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
-    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def commands(page: str) -> list[str]:
+    """Return the commands of bnnviz; those that install and that start other programs are not run."""
+    lines = "".join(blocks(page, "sh")).replace("\\\n", "").splitlines()
+    return [line for line in lines if line.startswith("bnnviz ") and not ABSENT.search(line)]
 
 
 @pytest.fixture
@@ -49,13 +72,50 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
     frame.to_csv("mine.csv", index=False)
-    frame.assign(street=[f"street {k}" for k in range(60)]).to_csv("houses.csv", index=False)
+    frame.to_csv("houses.csv", index=False)
     frame.drop(columns="price").head(9).to_csv("new.csv", index=False)
     known = {"X": frame[["rooms", "area"]], "y": frame["price"], "X_new": frame[["rooms", "area"]].head(9)}
     yield known
     for value in known.values():
         if isinstance(value, bnnviz.Run):
             value.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("page", [page for page in TEXTS if commands(page)])
+def test_commands_run(page: str, names: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    Path("sweep.yaml").write_text("".join(blocks("docs/manual/clusters.md", "yaml")), encoding="utf-8")
+    home = {
+        "HOME": str(tmp_path / "home"),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("BNNVIZ_", "XDG_"))}
+    for line in commands(page):
+        if line.startswith("bnnviz serve"):
+            serves(line.partition("#")[0], kept | home)
+        else:
+            ended = subprocess.run(["bash", "-c", line], env=kept | home, capture_output=True, text=True, check=False)
+            assert ended.returncode == 0, f"{line}\n{ended.stdout}{ended.stderr}"
+
+
+def serves(line: str, environment: dict[str, str]) -> None:
+    """Serve on a free port of this machine alone, until the dashboard has printed its address."""
+    command = ["bash", "-c", f"exec {line} --no-show --address 127.0.0.1 --port {free_port()}"]
+    log = Path("serve.log")
+    with (
+        log.open("w+", encoding="utf-8") as out,
+        subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=out, stderr=out, text=True, start_new_session=True
+        ) as process,
+    ):
+        process.stdin.write("a long password\n" * 2)
+        process.stdin.flush()
+        while process.poll() is None and not SERVES.search(log.read_text(encoding="utf-8")):
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+    assert SERVES.search(log.read_text(encoding="utf-8")), log.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -78,10 +138,7 @@ def test_examples_run(page: str, names: dict[str, Any]) -> None:
 
 
 def test_every_page_with_python_is_run_or_read() -> None:
-    """Pages of contributors have tests of their own, and so have tutorials."""
-    texts = [page for page in (ROOT / "docs").rglob("*.md") if page.parent.name not in ("contributing", "tutorials")]
-    pages = {str(page.relative_to(ROOT)) for page in [ROOT / "README.md", *texts]}
-    assert {page for page in pages if blocks(page)} == {*PAGES, *ELSEWHERE}
+    assert {page for page in TEXTS if blocks(page)} == {*PAGES, *ELSEWHERE}
     for page in ELSEWHERE:
         for block in blocks(page):
             ast.parse(block)

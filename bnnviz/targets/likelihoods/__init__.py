@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, none_of
 from bnnviz.targets.likelihoods.base import Likelihood
 from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach  # noqa: F401
 from bnnviz.targets.likelihoods.counts import NegativeBinomial, Poisson
@@ -74,11 +74,7 @@ def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: 
     if callable(given) and not isinstance(given, str):
         return OwnLikelihood(given)
     if not named:
-        raise BnnvizError(
-            f"There is no likelihood {given!r}; choose one of {', '.join(NAMES)}, or give a function of outputs and"
-            " observations.",
-            "likelihood",
-        )
+        raise none_of("likelihood", given, NAMES, ", or give a function of outputs and observations")
     if given in _WITHOUT_NOISE:
         return _WITHOUT_NOISE[given]()
     sds = list(noise_sd) if isinstance(noise_sd, Sequence) else [noise_sd] * columns
