@@ -82,7 +82,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)  # a page of commands takes up to an hour on two busy cores
 @pytest.mark.parametrize("page", [page for page in TEXTS if commands(page)])
 def test_commands_run(page: str, names: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
