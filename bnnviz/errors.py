@@ -10,7 +10,8 @@ from typing import ParamSpec, TypeVar
 
 from bnnviz.messages import Message, Remedy
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 #: Names of PyMC, NumPyro, blackjax, posteriors and laplace-torch, and ours.
 ELSEWHERE = {
     "sampler": {

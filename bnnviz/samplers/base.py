@@ -160,7 +160,7 @@ class Sampler(param.Parameterized):
     #: Whether a step may read tensor values on the host to save work (CPU only).
     host_sync: bool = True
 
-    def __init__(self, **params: Any) -> None:  # param derives the signature of a class whose keywords have this name
+    def __init__(self, **params):  # without types, as param requires to derive the signature from the settings
         settings.refuse(params, [*settings.declared(type(self)), "name"], self.title)
         super().__init__(**params)
 

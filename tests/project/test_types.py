@@ -19,6 +19,7 @@ samplers.HMC(metric="round")
 run.extend(draws="many")
 plots.trace(run, draks=True)
 plots.entropy(run, kind="bars")
+bnnviz.race("banana", ["hmc", "nuts"], budgett=5)
 """
 GOOD = """
 import bnnviz
@@ -33,7 +34,7 @@ name: str = plots.save(plots.trace(run), "trace.html").name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("code", "lines"), [(SNIPPET, ["5", "6", "7", "8", "9", "10", "11"]), (GOOD, [])])
+@pytest.mark.parametrize(("code", "lines"), [(SNIPPET, ["5", "6", "7", "8", "9", "10", "11", "12"]), (GOOD, [])])
 def test_a_type_checker_finds_misspelt_names(code: str, lines: list[str], tmp_path: Path) -> None:
     (tmp_path / "snippet.py").write_text(code)
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "snippet.py"]
