@@ -4,7 +4,8 @@ Tested with the versions in `TESTED`; a warning is logged for others. When a ver
 that `pyproject.toml` allows, its fix goes.
 
 1. ``bokeh.server.urls.per_app_patterns``: the socket handler cannot be chosen by an option, and Bokeh's takes any
-   change from a browser, any origin that equals the host, and delays small packets (`bnnviz_app.access.socket`).
+   change from a browser, any origin that equals the host, delays small packets, and sends before messages that Panel
+   has queued (`bnnviz_app.access.socket`).
    Panel itself replaces entries of this list.
 2. ``panel.io.document._dispatch_msgs``: messages that come while a page's socket is busy stay until the next change.
 3. ``panel.io.document._drain_unconnected_events``: changes after the page was read and before it is painted are lost.

@@ -10,10 +10,13 @@ from collections.abc import Awaitable
 from typing import Any
 
 from bokeh.protocol.exceptions import MessageError, ProtocolError
+from bokeh.protocol.message import Message
 from bokeh.server.protocol_handler import ProtocolHandler
 from bokeh.server.session import ServerSession
 from bokeh.util.token import check_token_signature, get_session_id
+from panel.io import document as panel_document
 from panel.io.server import WSHandler
+from tornado.websocket import WebSocketClosedError
 
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.messages import MALFORMED, keep_allowed
@@ -70,6 +73,17 @@ class PageSocket(WSHandler):
         except (*MALFORMED, MessageError):
             self._protocol_error("a malformed message")
             return None
+
+    async def send_message(self, message: Message[Any]) -> None:
+        """Write a message after those that Panel has queued, since it may refer to models that they add."""
+        session = None if self.connection is None else self.connection._session
+        queues = {} if session is None else panel_document._WRITE_MSGS.get(session.document, {})
+        queued = queues.pop(self.connection, [])
+        with await self.write_lock.acquire(), contextlib.suppress(WebSocketClosedError):
+            for each in (*queued, message):
+                for part in (each.header_json, each.metadata_json, each.content_json):
+                    await self.write_message(part, locked=False)
+                await each.write_buffers(self, locked=False)
 
     def write_message(self, *args: Any, **kwargs: Any) -> Awaitable[None]:
         """Write a piece of a message; the pieces of one leave together, so that the browser wakes up once."""

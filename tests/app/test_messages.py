@@ -9,16 +9,18 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 import pytest
 from bokeh.document import Document
-from bokeh.models import ColumnDataSource
+from bokeh.models import ColumnDataSource, Label
 from bokeh.plotting import figure
 from bokeh.server.server import Server
 from bokeh.util.token import generate_jwt_token, generate_session_id
+from panel.io.document import schedule_write_events
 from servers import serving, token_of
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
@@ -115,13 +117,13 @@ class Browser:
             if header.get("reqid") == requested:
                 return header["msgtype"]
 
-    async def hears(self, words: str) -> bool:
-        """Tell whether the server sends these words within three seconds."""
+    async def text_with(self, words: str) -> str:
+        """Return the first text with these words that the server sends within three seconds; "" without one."""
         with suppress(TimeoutError):
             while text := await asyncio.wait_for(self._line.read_message(), 3):
                 if isinstance(text, str) and words in text:
-                    return True
-        return False
+                    return text
+        return ""
 
     async def is_greeted(self) -> None:
         """Wait until the server has the page ready, as a browser does before it asks for it."""
@@ -510,6 +512,29 @@ def test_what_is_pressed_before_a_browser_has_painted_its_page_is_seen(
             browser, page = await server.browser()  # which has read the page, and not said that it is painted
             page.button.on_click(lambda event: setattr(page.button, "label", "pressed early"))
             assert await browser.send({"events": [press(page.button)]}) == "OK"
-            assert await browser.hears("pressed early")
+            assert await browser.text_with("pressed early")
+
+    asyncio.run(scene())
+
+
+def test_a_change_follows_the_message_that_adds_its_model() -> None:
+    """On a busy socket Panel queues what it sends, and Bokeh does not."""
+
+    async def scene() -> None:
+        async with served() as server:
+            browser, page = await server.browser()
+            session, callbacks = page.document.session_context.session, page.document.callbacks
+            (connection,) = session._subscribed_connections
+            with await connection._socket.write_lock.acquire():
+                page.document.hold()
+                page.plot.add_layout(label := Label(x=0, y=0, text="new"))
+                added, callbacks._held_events, callbacks._hold = callbacks._held_events, [], None
+                schedule_write_events(page.document, [connection], added)
+                change = partial(setattr, label, "text", "changed")
+                changing = asyncio.ensure_future(session.with_document_locked(change))
+                await asyncio.sleep(0.1)
+            await changing
+            first = await browser.text_with(f'"{label.id}"')
+            assert '"name":"Label"' in first
 
     asyncio.run(scene())
