@@ -22,7 +22,7 @@ TEACHER, PUPIL = "the-teachers-token", "the-students-token"
 CLASS = {"BNNVIZ_TOKEN": TEACHER, "BNNVIZ_STUDENT_TOKEN": PUPIL}
 LECTURE_S = 240.0
 EVERY_S = 2.0  # between two requests of a page, as in `app/classroom/bar.js`
-WARM_PAGES, UNUSED_S = 30, 25.0
+WARM_PAGES, UNUSED_S = 80, 25.0
 MOST_GROWTH = 20 << 20  # bytes
 
 log = logging.getLogger(__name__)

@@ -35,7 +35,8 @@ class Chip(PageComponent):
         status = frame["status"]
         colour, verdict, reason = judged(status["draws"], frame["caption"], _followed(frame))
         self._say(reason)
-        ess = f" · ESS {status['ess']:,.0f}" if math.isfinite(status["ess"]) else ""
+        known = status["draws"] >= FEWEST and math.isfinite(status["ess"])
+        ess = f" · ESS {status['ess']:,.0f}" if known else ""
         draws = status["draws"] * status["chains"]
         set_changed(self.root, label=f"{draws:,.0f} draws{ess} · {verdict}", color=colour)
         if not self._touched and (status["draws"] >= ENOUGH or colour == "error"):

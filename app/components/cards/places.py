@@ -65,8 +65,10 @@ class Place(PageComponent):
 
     def say(self, text: str) -> None:
         """Show this text next to the tabs instead of that of the part in front."""
-        self._statement = text
+        self._statement, had_line = text, self.root.visible
         self._show()
+        if self.root.visible != had_line:  # the stage needs a row for it, or no more
+            self._on_turn()
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
