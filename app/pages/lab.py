@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
+import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
@@ -422,7 +423,11 @@ class LabPage(RunPage):
         return {"tools": [self.plane.kind, self.follow], "below": below}
 
     def _draw(self, rows: list[list[float]]) -> None:
-        """Continue the run with other data points."""
+        """Continue the run with other data points, which cards that come to the front show too."""
+        data = self._scene["data"]
+        names = [name for name in ("x", "y", "class") if name in data]
+        columns = np.asarray(rows, dtype=float).reshape(-1, len(names)).T
+        self._scene = {**self._scene, "data": data | dict(zip(names, columns, strict=True))}
         self.controls.hold(rows)
         self.session.draw(rows)
 

@@ -113,6 +113,7 @@ def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawi
     lab.click_at(0.1, 0.25)
     until(lambda: len(lab.points()) == 6, 5, "no point came")
     assert lab.points()[-1][:2] == pytest.approx([0.1, 0.25], abs=0.02)
+    lab.rest()  # the axes follow the data, now that there is no band
     lab.drag("prediction", (0.1, 0.25), (0.3, -0.4))
     until(lambda: lab.points()[-1][1] < -0.3, 5, "the point did not move")
     lab.click_at(*lab.points()[-1][:2], button="right")
@@ -123,6 +124,9 @@ def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawi
     until(lambda: lab.points() == [], 5, "points stayed")
     lab.press("Undo")
     until(lambda: len(lab.points()) == 6, 5, "undo did nothing")
+    lab.press("Weights")
+    lab.press("Prediction")
+    until(lambda: len(lab.points()) == 6, 5, "a card that comes back lacks the point")
     assert lab.number("step") < 200  # it has never played
 
 
@@ -176,6 +180,7 @@ def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> Non
         press("ArrowUp")
     press("Enter")
     until(lambda: len(lab.points()) == 6, 5, "no point came")
+    lab.rest()
     high = lab.points()[-1][1]
     press("Enter")
     for _ in range(4):

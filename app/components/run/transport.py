@@ -175,7 +175,9 @@ class Transport(PageComponent):
         steps = self.steps if eventful else {"Next step": "proposal"}
         if self._goes_back:
             steps = {**steps, "Back": "back"}
-        set_changed(self._steps, items=[{"label": label, "kind": kind} for label, kind in steps.items()])
+        # The menu opens upwards: the pointer is at its last item, which a second click chooses.
+        items = [{"label": label, "kind": kind} for label, kind in reversed(steps.items())]
+        set_changed(self._steps, items=items)
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""

@@ -18,6 +18,15 @@ AHEAD = 0.4  # minimum share of the remaining segment to show
 MEMORY = 12  # segments
 LEAST = 0.1  # expected events over the shown time at a rate of the full height: lower rates look flat
 LATEST = 12  # proposals are shown with their uniform mark
+#: What marks mean, by their label.
+HINTS = {
+    "rate": "how likely the path is to turn now, per unit of time",
+    "envelope": "an upper bound of the rate: times to turn are proposed from it",
+    "rejected": "a proposed time at which the path goes on",
+    "accepted": "a proposed time at which the path turns",
+    "violation": "the rate was above the envelope, so the path turned too late",
+    UNIFORM.label: "a random height under the envelope: below the rate, the proposal is accepted",
+}
 
 
 class Thinning(Figure):
@@ -45,10 +54,10 @@ class Thinning(Figure):
             Rule([0.0], colour="axis"),
             *_stems(part),
             Line(part["rate_t"], np.where(rate < 0, rate, np.nan), 1.6, DASHED, colour="pale", label="rate < 0"),
-            Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate"),
+            Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate", hint=HINTS["rate"]),
             Band(t, 0 * height, height, colour="orange", opacity=0.15),
             _pieces(part, "past", 2.2, colour="orange"),
-            _pieces(part, "now", 3.6, colour="orange", label="envelope"),
+            _pieces(part, "now", 3.6, colour="orange", label="envelope", hint=HINTS["envelope"]),
             Rule(clock, "x", 1.8, DASHED, "refresh clock", colour="purple"),
             *_proposals(part),
         ]
@@ -82,11 +91,12 @@ def _proposals(part: dict[str, Any]) -> list[Mark]:
     t, rate = np.asarray(part["proposal_t"]), np.maximum(part["proposal_rate"], 0)
     kind = np.asarray(part["proposal_kind"])
     found: list[Mark] = [
-        Points(t[kind == code], rate[kind == code], of, 11, width=2.2, label=of.label) for code, of in MARKS.items()
+        Points(t[kind == code], rate[kind == code], of, 11, width=2.2, label=of.label, hint=HINTS.get(of.label, ""))
+        for code, of in MARKS.items()
     ]
     latest = slice(-LATEST, None)
     uniform = (np.asarray(part["proposal_u"]) * np.asarray(part["proposal_height"]))[latest]
-    hint = "the uniform draw: the proposal is accepted where this mark is below the rate"
+    hint = HINTS[UNIFORM.label]
     return [*found, Points(t[latest], uniform, UNIFORM, 8, fill="surface", label=UNIFORM.label, hint=hint)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,14 +86,15 @@ class View:
         self.figure.begin(scene)
         if self.pointer is not None:
             self.pointer.editable = bool((scene.get("data") or {}).get("editable")) and self.figure.name == "prediction"
-        self.forget()
+        self._part = None
+        self._show(self.figure.blank())
         for window in (self._x, self._y):
             window.restart()
 
     def forget(self) -> None:
-        """Clear the figure of draws that restarted."""
+        """Clear the figure of draws that restarted; its axes stay, so that a pointer keeps its place."""
         self._part = None
-        self._show(self.figure.blank())
+        self.redraw()
 
     def update(self, frame: dict[str, Any]) -> bool:
         """Draw a frame; return whether anything changed."""
@@ -104,8 +106,9 @@ class View:
 
     def redraw(self) -> bool:
         """Draw the last frame again, after something was chosen in the figure."""
-        drawing = self.figure.blank() if self._part is None else self.figure.draw(self._part)
-        return self._show(drawing)
+        if self._part is None:
+            return self._show(replace(self.figure.blank(), x=self.drawing.x, y=self.drawing.y))
+        return self._show(self.figure.draw(self._part))
 
     def mark(self, selection: dict[str, Any]) -> bool:
         """Mark the selection of this or another view."""
