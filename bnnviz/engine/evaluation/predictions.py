@@ -216,15 +216,20 @@ class Predictor:
     def _band(self, rows: np.ndarray) -> dict[str, Any]:
         values, noise = rows[:, : self._width], rows[:, -1]
         low95, low50, high50, high95 = diagnostics.column_quantiles(values, [0.025, 0.25, 0.75, 0.975])
+        mean, observed = values.mean(0), {}
+        if self.target.noise_is_learned:
+            reach = 1.96 * np.sqrt(values.var(0) + (noise**2).mean())
+            observed = {"observed_lo": mean - reach, "observed_hi": mean + reach}
         return {
             "x": self.raw[:, 0],
-            "mean": values.mean(0),
+            "mean": mean,
             "lo50": low50,
             "hi50": high50,
             "lo95": low95,
             "hi95": high95,
             "functions": values[evenly(len(values), _FUNCTIONS)],
             "noise": float(noise.mean()) if self.target.noise_is_learned else None,
+            **observed,
         }
 
     def _classes(self, values: np.ndarray) -> dict[str, Any]:
