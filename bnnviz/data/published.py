@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import struct
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from bnnviz.data.files import DataFile, fetch
-from bnnviz.errors import BnnvizError
-
-_BROKEN = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    LookupError,
-    NotImplementedError,
-    MemoryError,
-    struct.error,
-    zlib.error,
-)
+from bnnviz.data.formats import reading
 
 
 @dataclass(frozen=True)
@@ -52,8 +38,8 @@ class PublishedWeights:
 
     def read(self) -> np.ndarray:
         """Return the weights (dim,) in the order of `bnnviz.models.mlp`. Files are downloaded if necessary."""
-        parts = [(only(read_mat(weights)).T.ravel(), only(read_mat(biases)).ravel()) for weights, biases in self.files]
-        return np.concatenate([numbers for layer in parts for numbers in layer])
+        held = [next(iter(read_mat(file).values())) for layer in self.files for file in layer]
+        return np.concatenate([numbers.T.ravel() for numbers in held])
 
 
 def read_mat(file: DataFile) -> dict[str, np.ndarray]:
@@ -65,19 +51,6 @@ def read_mat(file: DataFile) -> dict[str, np.ndarray]:
 def mat_arrays(place: Path) -> dict[str, np.ndarray]:
     """Return the arrays of a MATLAB file by name, as they are."""
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
-    try:
-        with (gzip.open if place.suffix == ".gz" else open)(place, "rb") as stream:
-            found = loadmat(stream)
-    except (*_BROKEN, MatReadError) as error:
-        raise BnnvizError(
-            f"The file {place} is not a MATLAB file ({error}): put the expected one there.", "data"
-        ) from error
-    return {name: value for name, value in found.items() if not name.startswith("__")}
-
-
-def only(arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the one array of a file that holds one."""
-    (array,) = arrays.values()
-    return array
+    with reading(place, "MATLAB file"), (gzip.open if place.suffix == ".gz" else open)(place, "rb") as stream:
+        return {name: value for name, value in loadmat(stream).items() if not name.startswith("__")}

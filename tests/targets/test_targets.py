@@ -128,7 +128,7 @@ def test_any_module_is_a_target():
 def test_data_sets_can_be_named():
     net = nn.Sequential(nn.Linear(1, 5), nn.Tanh(), nn.Linear(5, 1))
     assert bnnviz.BNN(net, "toy_c", noise_sd=0.1).examples == 28
-    with pytest.raises(bnnviz.BnnvizError, match="toy_a"):
+    with pytest.raises(bnnviz.BnnvizError, match="toy_c"):
         bnnviz.BNN(net, "toy_z")
 
 

@@ -8,24 +8,16 @@ from __future__ import annotations
 import io
 import pickle
 import tarfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bnnviz.data.formats import broken
+from bnnviz.data.formats import reading
 
 SIDE = 32
 _MOST_BYTES = 2**28  # of one batch; the largest that is published has 154 MB
-_WHAT = "archive of batches"
-_BROKEN = (
-    *(pickle.UnpicklingError, EOFError, AttributeError, LookupError, TypeError, ValueError, OverflowError, MemoryError),
-    RecursionError,
-)
-
-
 _ALLOWED = {
     ("numpy.core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "_reconstruct"),
@@ -48,28 +40,16 @@ def read_batches(place: Path, folder: str, names: Sequence[str], label: str) -> 
     Shapes: x (rows, 3, 32, 32), y (rows,).
     """
     found = []
-    try:
-        with tarfile.open(place) as archive:
-            for name in names:
-                member = archive.getmember(f"{folder}/{name}")
-                stream = archive.extractfile(member)
-                if stream is None or member.size > _MOST_BYTES:
-                    raise broken(place, _WHAT, f"{name} in it is not a file of a batch's size")
-                found.append(_read_batch(place, name, stream.read(), label))
-    except KeyError as error:
-        raise broken(place, _WHAT, f"there is no {folder}/{name} in it") from error
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise broken(place, _WHAT, error) from error
+    with reading(place, "archive of batches"), tarfile.open(place) as archive:
+        for name in names:
+            member = archive.getmember(f"{folder}/{name}")
+            stream = archive.extractfile(member)
+            if stream is None or member.size > _MOST_BYTES:
+                raise ValueError(f"{name} in it is not a file of a batch's size")
+            with reading(place, f"archive of batches, in {name}"):
+                batch = _Unpickler(io.BytesIO(stream.read()), encoding="bytes").load()
+                images, labels = batch[b"data"], batch[label.encode()]
+                if getattr(images, "dtype", None) != np.uint8 or not all(type(number) is int for number in labels):
+                    raise TypeError("its images are not an array of bytes, or its labels not numbers")
+                found.append((images.reshape(len(labels), 3, SIDE, SIDE), np.array(labels, np.int64)))
     return np.concatenate([x for x, _ in found]), np.concatenate([y for _, y in found])
-
-
-def _read_batch(place: Path, name: str, content: bytes, label: str) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
-        images, labels = batch[b"data"], batch[label.encode()]
-        if getattr(images, "dtype", None) != np.uint8 or not all(type(number) is int for number in labels):
-            raise TypeError("its images are not an array of bytes, or its labels not numbers")
-        return images.reshape(len(labels), 3, SIDE, SIDE), np.array(labels, np.int64)
-    except _BROKEN as error:
-        text = f"no {error}" if isinstance(error, KeyError) else error
-        raise broken(place, _WHAT, f"{name}: {text or type(error).__name__}") from error

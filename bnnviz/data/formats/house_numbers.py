@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bnnviz.data.formats import broken
+from bnnviz.data.formats import reading
 from bnnviz.data.published import mat_arrays
-
-_WHAT = "file of SVHN's"
 
 
 def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -17,14 +15,13 @@ def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
 
     Shapes: x (rows, channels, height, width), y (rows,).
     """
-    held = mat_arrays(place)
-    if not {"X", "y"} <= set(held):
-        raise broken(place, _WHAT, "there is no X or no y in it")
-    x, y = held["X"], held["y"].ravel()
-    if x.dtype != np.uint8 or x.ndim != 4 or y.dtype.kind not in "iuf" or len(y) != x.shape[3]:
-        raise broken(place, _WHAT, f"X is {x.dtype} of shape {x.shape} and y {y.dtype} of {y.size}")
-    if not np.isin(y, np.arange(1, 11)).all():
-        raise broken(place, _WHAT, "its labels are not 1 to 10")
+    with reading(place, "file of SVHN's"):
+        held = mat_arrays(place)
+        x, y = held["X"], held["y"].ravel()
+        if x.dtype != np.uint8 or x.ndim != 4 or y.dtype.kind not in "iuf" or len(y) != x.shape[3]:
+            raise ValueError(f"X is {x.dtype} of shape {x.shape} and y {y.dtype} of {y.size}")
+        if not np.isin(y, np.arange(1, 11)).all():
+            raise ValueError("its labels are not 1 to 10")
     return np.ascontiguousarray(x.transpose(3, 2, 0, 1)), y.astype(np.int64) % 10
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import math
-import zlib
 from pathlib import Path
 
 import numpy as np
 
-from bnnviz.data.formats import broken
+from bnnviz.data.formats import reading
 
 _BYTES = 8  # the code of unsigned bytes
 _MOST_BYTES = 2**32
@@ -18,26 +17,24 @@ _GZIP = b"\x1f\x8b"
 
 def read_idx(place: Path) -> np.ndarray:
     """Read an idx file of unsigned bytes."""
-    try:
+    with reading(place, "idx file"):
         with place.open("rb") as plain:
             packed = plain.read(2) == _GZIP
         with (gzip.open if packed else open)(place, "rb") as stream:
             start = stream.read(4)
             if len(start) < 4 or start[:2] != b"\0\0":
-                raise broken(place, "idx file", "it does not start with two zeros")
+                raise ValueError("it does not start with two zeros")
             if start[2] != _BYTES or not start[3]:
-                raise broken(place, "idx file", "it does not hold unsigned bytes")
+                raise ValueError("it does not hold unsigned bytes")
             header = stream.read(4 * start[3])
             if len(header) < 4 * start[3]:
-                raise broken(place, "idx file", "its header is cut off")
+                raise ValueError("its header is cut off")
             shape = tuple(int(size) for size in np.frombuffer(header, ">u4"))
             size = math.prod(shape)
             if size > _MOST_BYTES:
-                raise broken(place, "idx file", f"its header declares {size} bytes")
+                raise ValueError(f"its header declares {size} bytes")
             content = stream.read(size + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise broken(place, "idx file", error) from error
-    if len(content) != size:
-        more = "more" if len(content) > size else "fewer"
-        raise broken(place, "idx file", f"it holds {more} than the {size} bytes that its header declares")
+        if len(content) != size:
+            more = "more" if len(content) > size else "fewer"
+            raise ValueError(f"it holds {more} than the {size} bytes that its header declares")
     return np.frombuffer(content, np.uint8).reshape(shape)

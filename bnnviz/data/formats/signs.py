@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-import lzma
 import zipfile
-import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from bnnviz import optional
-from bnnviz.data.formats import broken
+from bnnviz.data.formats import reading
 
 SIDE = 32
 _MOST_SIDE = 2048  # of a picture; the largest that is published is 250 wide
 _MOST_BYTES = 2**26
 _WHAT = "archive of GTSRB"
-_BROKEN = (
-    *(OSError, EOFError, LookupError, TypeError, ValueError, SyntaxError, RuntimeError, csv.Error),
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-)
 
 
 def read_training(place: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -30,13 +24,10 @@ def read_training(place: Path) -> tuple[np.ndarray, np.ndarray]:
 
     Shapes: x (rows, 3, 32, 32), y (rows,).
     """
-    try:
-        with zipfile.ZipFile(place) as archive:
-            tables = sorted(path for path in map(PurePosixPath, archive.namelist()) if path.match("GT-*.csv"))
-            rows = [(table.parent / file, label) for table in tables for file, label in _table(archive, table)]
-            return _pictures(archive, (path for path, _ in rows)), np.array([label for _, label in rows], np.int64)
-    except _BROKEN as error:
-        raise broken(place, _WHAT, error) from error
+    with reading(place, _WHAT), zipfile.ZipFile(place) as archive:
+        tables = sorted(path for path in map(PurePosixPath, archive.namelist()) if path.match("GT-*.csv"))
+        rows = [(table.parent / file, label) for table in tables for file, label in _table(archive, table)]
+        return _pictures(archive, (path for path, _ in rows)), np.array([label for _, label in rows], np.int64)
 
 
 def read_test(pictures: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -44,15 +35,10 @@ def read_test(pictures: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
 
     Shapes: x (rows, 3, 32, 32), y (rows,).
     """
-    place = labels
-    try:
-        with zipfile.ZipFile(labels) as archive:
-            rows = _table(archive, PurePosixPath("GT-final_test.csv"))
-        place = pictures
-        with zipfile.ZipFile(pictures) as archive:
-            found = _pictures(archive, (PurePosixPath("GTSRB/Final_Test/Images", file) for file, _ in rows))
-    except _BROKEN as error:
-        raise broken(place, _WHAT, error) from error
+    with reading(labels, _WHAT), zipfile.ZipFile(labels) as archive:
+        rows = _table(archive, PurePosixPath("GT-final_test.csv"))
+    with reading(pictures, _WHAT), zipfile.ZipFile(pictures) as archive:
+        found = _pictures(archive, (PurePosixPath("GTSRB/Final_Test/Images", file) for file, _ in rows))
     return found, np.array([label for _, label in rows], np.int64)
 
 
@@ -73,13 +59,10 @@ def _pictures(archive: zipfile.ZipFile, paths: Iterable[PurePosixPath]) -> np.nd
     image = optional.require("PIL.Image", "Reading pictures needs")
     found = []
     for path in paths:
-        try:
-            with image.open(io.BytesIO(_read(archive, path)), formats=("PPM", "PNG")) as picture:
-                if max(picture.size) > _MOST_SIDE:
-                    raise ValueError(f"{path} in it is {picture.size[0]} x {picture.size[1]}")
-                small = picture.convert("RGB").resize((SIDE, SIDE), image.Resampling.BILINEAR)
-        except image.DecompressionBombError as error:
-            raise ValueError(f"{path}: {error}") from error
+        with image.open(io.BytesIO(_read(archive, path)), formats=("PPM", "PNG")) as picture:
+            if max(picture.size) > _MOST_SIDE:
+                raise ValueError(f"{path} in it is {picture.size[0]} x {picture.size[1]}")
+            small = picture.convert("RGB").resize((SIDE, SIDE), image.Resampling.BILINEAR)
         found.append(np.asarray(small).transpose(2, 0, 1))
     if not found:
         raise ValueError("no table in it lists a picture")
