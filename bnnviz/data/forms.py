@@ -9,21 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from bnnviz.data.dataset import Task
 from bnnviz.data.entry import DataEntry, Kind
 from bnnviz.data.files import DataFile, DownloadError, fetch, find, locate
+from bnnviz.data.formats import reading
 from bnnviz.data.images import ImageSet
 from bnnviz.errors import BnnvizError
 
 _TRIED_AGAIN_S = 300.0  # after a failed download, if a part replaces the whole set
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ImageRows:
+class ImageRows(NamedTuple):
     """The content of a form's files.
 
     Shapes: x_train, x_test (rows, channels, height, width), y_train, y_test (rows,).
@@ -34,6 +34,19 @@ class ImageRows:
     x_test: np.ndarray
     y_test: np.ndarray
     test_rows: np.ndarray | None = None
+
+
+def read_part(place: Path) -> ImageRows:
+    """Read some rows of a set from an ``.npz``: grey images, or colours last; training and row numbers may lack."""
+    with reading(place, ".npz file"), np.load(place, allow_pickle=False) as found:
+        x_test, y_test = _channels_first(found["x_test"]), found["y_test"]
+        x_train = _channels_first(found["x_train"]) if "x_train" in found else x_test[:0]
+        y_train = found.get("y_train", y_test[:0])
+        return ImageRows(x_train, y_train, x_test, y_test, found.get("test_rows"))
+
+
+def _channels_first(images: np.ndarray) -> np.ndarray:
+    return images[:, None] if images.ndim == 3 else np.ascontiguousarray(np.moveaxis(images, -1, 1))
 
 
 @dataclass(frozen=True)
@@ -113,10 +126,7 @@ class Images(DataEntry):
             name=self.name,
             title=self.title,
             doc=self.doc,
-            x_train=rows.x_train,
-            y_train=rows.y_train,
-            x_test=rows.x_test,
-            y_test=rows.y_test,
+            **{name: value for name, value in rows._asdict().items() if name != "test_rows"},
             class_names=self.class_names,
             mean=self.mean,
             sd=self.sd,

@@ -14,37 +14,33 @@ import numpy as np
 from bnnviz.data.files import published
 from bnnviz.data.formats.idx import read_idx
 from bnnviz.data.formats.npz import read_npz
-from bnnviz.data.forms import Form, ImageRows, Images, facts
+from bnnviz.data.forms import Form, ImageRows, Images, facts, read_part
 from bnnviz.data.images import ImageSet
 
 MOST_DEGREES = 45.0
 _ROTATION_SEED = 7
 
 
+def _read_rows(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read images (rows, 1, height, width) and labels (rows,), an idx file each."""
+    return read_idx(images)[:, None], read_idx(labels)
+
+
 def read_four(x_train: Path, y_train: Path, x_test: Path, y_test: Path) -> ImageRows:
     """Read training images and labels, test images and labels, each an idx file."""
-    return _rows(read_idx(x_train), read_idx(y_train), x_test, y_test)
+    return ImageRows(*_read_rows(x_train, y_train), *_read_rows(x_test, y_test))
 
 
 def read_first(train: Path, x_test: Path, y_test: Path) -> ImageRows:
     """Read the first training rows from `x` and `y` of an ``.npz``, test images and labels from idx files."""
-    return _rows(*read_npz(train, ("x", "y")), x_test, y_test)
-
-
-def read_part(place: Path) -> ImageRows:
-    """Read some rows of a set and their numbers in it from an ``.npz`` that `tests.data.embedding` has made."""
-    names = ("x_train", "y_train", "x_test", "y_test", "test_rows")
-    x, y, x_test, y_test, numbers = read_npz(place, names)
-    return ImageRows(x_train=x[:, None], y_train=y, x_test=x_test[:, None], y_test=y_test, test_rows=numbers)
+    x, y = read_npz(train, ("x", "y"))
+    return ImageRows(x[:, None], y, *_read_rows(x_test, y_test))
 
 
 def read_test_only(x_test: Path, y_test: Path) -> ImageRows:
     """Read test images and labels from idx files; there are no training rows."""
-    return _rows(np.empty((0, 28, 28), np.uint8), np.empty(0, np.uint8), x_test, y_test)
-
-
-def _rows(x: np.ndarray, y: np.ndarray, x_test: Path, y_test: Path) -> ImageRows:
-    return ImageRows(x_train=x[:, None], y_train=y, x_test=read_idx(x_test)[:, None], y_test=read_idx(y_test))
+    x, y = _read_rows(x_test, y_test)
+    return ImageRows(x[:0], y[:0], x, y)
 
 
 def rotate_test(upright: ImageSet, rows: ImageRows) -> ImageSet:

@@ -8,51 +8,26 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from bnnviz.data.files import published
 from bnnviz.data.formats.batches import read_batches
 from bnnviz.data.formats.house_numbers import grey, read_digits
-from bnnviz.data.formats.npz import read_npz
-from bnnviz.data.forms import Form, ImageRows, Images, facts
+from bnnviz.data.forms import Form, ImageRows, Images, facts, read_part
 
 
 def read_svhn(train: Path, test: Path) -> ImageRows:
     """Read SVHN's cropped digits."""
-    x_train, y_train = read_digits(train)
-    x_test, y_test = read_digits(test)
-    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    return ImageRows(*read_digits(train), *read_digits(test))
 
 
 def read_grey_svhn(train: Path, test: Path) -> ImageRows:
     """Read SVHN's cropped digits as grey images."""
     rows = read_svhn(train, test)
-    return ImageRows(x_train=grey(rows.x_train), y_train=rows.y_train, x_test=grey(rows.x_test), y_test=rows.y_test)
+    return rows._replace(x_train=grey(rows.x_train), x_test=grey(rows.x_test))
 
 
 def read_archive(place: Path, folder: str, train: tuple[str, ...], test: str, label: str) -> ImageRows:
     """Read the batches of a CIFAR archive."""
-    x_train, y_train = read_batches(place, folder, train, label)
-    x_test, y_test = read_batches(place, folder, (test,), label)
-    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
-
-
-def read_part(place: Path) -> ImageRows:
-    """Read some rows of a set from an ``.npz`` with `x_train`, `y_train`, `x_test` and `y_test`, colours last."""
-    x_train, y_train, x_test, y_test = read_npz(place, ("x_train", "y_train", "x_test", "y_test"))
-    return ImageRows(x_train=colours_first(x_train), y_train=y_train, x_test=colours_first(x_test), y_test=y_test)
-
-
-def read_test_part(place: Path) -> ImageRows:
-    """Read some test rows of a set from an ``.npz`` with `x_test` and `y_test`, colours last."""
-    x, y = read_npz(place, ("x_test", "y_test"))
-    x = colours_first(x)
-    return ImageRows(x_train=x[:0], y_train=y[:0], x_test=x, y_test=y)
-
-
-def colours_first(images: np.ndarray) -> np.ndarray:
-    """Return images (rows, height, width, channels) as (rows, channels, height, width)."""
-    return np.ascontiguousarray(np.moveaxis(images, -1, 1)) if images.ndim == 4 else images
+    return ImageRows(*read_batches(place, folder, train, label), *read_batches(place, folder, (test,), label))
 
 
 SVHN_FILES = published("svhn/train_32x32.mat", "svhn/test_32x32.mat")
@@ -98,7 +73,7 @@ SETS = (
             ),
             Form(
                 (CIFAR100_PART,),
-                read_test_part,
+                read_part,
                 "Of CIFAR-100 only 1,000 of the 10,000 test images are here, ten of each class, and no training"
                 " images.",
             ),

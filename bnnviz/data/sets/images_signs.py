@@ -6,15 +6,12 @@ from pathlib import Path
 
 from bnnviz.data.files import published
 from bnnviz.data.formats.signs import read_test, read_training
-from bnnviz.data.forms import Form, ImageRows, Images, facts
-from bnnviz.data.sets.images_32 import read_part
+from bnnviz.data.forms import Form, ImageRows, Images, facts, read_part
 
 
 def read_archives(train: Path, test: Path, labels: Path) -> ImageRows:
     """Read the published zip files."""
-    x_train, y_train = read_training(train)
-    x_test, y_test = read_test(test, labels)
-    return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    return ImageRows(*read_training(train), *read_test(test, labels))
 
 
 FILES = published(*(f"gtsrb/GTSRB_Final_{name}.zip" for name in ("Training_Images", "Test_Images", "Test_GT")))
