@@ -132,7 +132,7 @@ def _announce(experiment: Experiment, repetitions: int | None, cluster: Client |
     text = f"{experiment.title}: {runs} runs" + (f", {kept} of them kept from before" if kept else "")
     if cluster is not None:
         text += f", {sum(cluster.nthreads().values())} at a time"
-    elif getattr(experiment, "scale", "small") == "paper" and kept < runs:
+    elif experiment.scale == "paper" and kept < runs:
         from bnnviz.experiments.pilot import pilot  # with torch
 
         text += f"; {pilot(experiment, repetitions).text}"
@@ -191,10 +191,6 @@ def _draw(experiment: Experiment, rows: list[dict[str, Any]], done: _Summaries, 
     from bnnviz import plots
     from bnnviz.experiments import LABELS
 
-    swept = not (experiment.over_draws or experiment.bands)
-    figure = (
-        plots.sweep(rows, {key: LABELS.get(key, key) for key in experiment.measures})
-        if swept
-        else plots.panels(experiment.panels(done))
-    )
+    labels = {key: LABELS.get(key, key) for key in experiment.measures}
+    figure = plots.sweep(rows, labels) if experiment.swept else plots.panels(experiment.panels(done))
     plots.save(figure, out, title=experiment.title)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments.experiment import Case, Experiment
+from bnnviz.experiments.experiment import SCALES, Case, Experiment
 from bnnviz.experiments.functional.figure1 import DOUBLE_WELL
 from bnnviz.experiments.functional.figure4 import FIG4
 from bnnviz.experiments.functional.figures2_3_table1 import FIGURES_2_3_TABLE_1
@@ -21,7 +21,6 @@ from bnnviz.experiments.pdmp.table2 import TABLE2
 from bnnviz.experiments.pdmp.uci import UCI
 from bnnviz.experiments.pmcnet.image_tables import PMCNET_IMAGES
 from bnnviz.experiments.pmcnet.tables import PMCNET
-from bnnviz.experiments.scales import SCALES
 from bnnviz.experiments.table import LABELS
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bnnviz import data as datasets
 from bnnviz import files, paths
 from bnnviz.engine.drive import drive
 from bnnviz.errors import BnnvizError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from bnnviz.engine.viewed_run import ViewedRun
 
+SCALES = ("small", "paper")
 _EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # plotted columns of a band
 _SLICE_S = 0.5
 _NEAR = 0.02  # of the width of the data: inputs within this distance of a training input are near the data
@@ -83,9 +85,11 @@ def repeated(
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table, a sweep or a figure of bands of a paper.
+    """A table, a sweep or a figure of a paper.
 
-    ``doc`` describes the runs, and ``why`` known causes of differences from the paper.
+    ``doc`` describes the runs, and ``why`` known causes of differences from the paper. ``runner`` names a module of
+    this package and its function of a spec and the experiment, which runs the spec. ``build`` makes the part for one of
+    the data sets ``parts`` at a scale: one that takes minutes, or the paper's.
     """
 
     name: str
@@ -96,16 +100,17 @@ class Experiment:
     why: str = ""
     bands: bool = False
     minutes: float | None = None
+    pictures: tuple[str, ...] = ()
+    runner: str = "experiment:summarised"
+    data: str = ""
+    scale: str = "small"
+    parts: tuple[str, ...] = ()
+    build: Callable[[str, str], Experiment] | None = field(default=None, repr=False, compare=False)
 
     @property
     def has_figure(self) -> bool:
         """Whether it has a figure."""
-        return self.swept or self.bands
-
-    @property
-    def over_draws(self) -> bool:
-        """Whether its values are means over single draws, each with a standard deviation."""
-        return False
+        return self.swept or self.bands or bool(self.pictures)
 
     @property
     def swept(self) -> bool:
@@ -113,14 +118,48 @@ class Experiment:
         return any(case.at for case in self.cases) and not self.bands
 
     def at(self, data: str | None, scale: str | None) -> Experiment:
-        """Return its part for a data set, or at another scale."""
-        for field_name, value in (("data", data), ("scale", scale)):
-            if value is not None:
-                raise BnnvizError(f"{self.name} has one {field_name} only; leave out --{field_name}.", field_name)
-        return self
+        """Return the part for a data set at a scale; None keeps the current one."""
+        if self.build is None:
+            for option, value in (("data", data), ("scale", scale)):
+                if value is not None:
+                    raise BnnvizError(f"{self.name} has one {option} only; leave out --{option}.", option)
+            return self
+        data, scale = data or self.data, scale or self.scale
+        if data not in self.parts:
+            raise BnnvizError(f"{self.name} has no part {data!r}; choose one of {', '.join(self.parts)}.", "data")
+        if scale not in SCALES:
+            raise BnnvizError(f"There is no scale {scale!r}; choose one of {', '.join(SCALES)}.", "scale")
+        return self.build(data, scale)
 
     def check(self) -> None:
-        """Raise a `BnnvizError` if it cannot be run."""
+        """Raise a `BnnvizError` with alternatives if rows of its runs are missing."""
+        if not self.data:
+            return
+        try:
+            rows = datasets.load(self.data)
+            missing = "" if len(rows.y_train) else f"There are no training images of {self.data} here: fetch the set."
+        except BnnvizError as error:
+            rows, missing = None, error.sentence
+        if missing:
+            others = [name for name in self.parts if name != self.data and datasets.is_here(name)]
+            stand_in = f" Alternatively use --data {' or '.join(others)}." if others else ""
+            raise BnnvizError(missing + stand_in, "data")
+        if isinstance(rows, datasets.ImageSet) and rows.stands_in:
+            self._check_rows(rows)
+
+    def _check_rows(self, images: datasets.ImageSet) -> None:
+        """Raise if its runs request more rows than a part of a set has."""
+        asked = [spec.target_settings for case in self.cases for spec in case.specs]
+        for what, there in (("train", len(images.y_train)), ("test", len(images.y_test))):
+            requested = [settings.get(f"{what}_rows") for settings in asked]
+            if any(rows is None or rows > there for rows in requested):
+                kind = {"train": "training", "test": "test"}[what]
+                raise BnnvizError(
+                    f"{self.name} at the scale {self.scale!r} needs the whole of {images.title}, of which {there:,}"
+                    f" {kind} images come with bnnviz: get it with 'bnnviz data fetch {self.data}', or choose --scale"
+                    " small.",
+                    "data",
+                )
 
     def runs(self, repetitions: int | None = None) -> int:
         """Return the number of runs for ``repetitions`` of each case, at most all."""
@@ -169,18 +208,16 @@ class Experiment:
             yield case, i, made.pop(place) if place in missing else self._read(spec)
 
     def result(self, spec: Spec | WellsSpec) -> dict[str, Any]:
-        """Run a spec of one of its cases to the end, and return its summary."""
-        module, name = spec.factory.split(":")
-        run = getattr(import_module(module), name)(spec)
-        drive(run, _SLICE_S)
-        return _numbers(run.summary()) | (_band(run) if self.bands else {})
+        """Run a spec of one of its cases to the end, and return the stored results."""
+        module, name = self.runner.split(":")
+        return getattr(import_module(f"{__package__}.{module}"), name)(spec, self)
 
     # ---- results of single runs on disk, so that an interrupted experiment continues
 
     @property
     def _measured(self) -> list[str]:
         """Names of the measurements; experiments with the same ones share stored runs."""
-        return ["summary", *(["band"] if self.bands else [])]
+        return [self.runner, *(["band"] if self.bands else []), *self.pictures]
 
     def _place(self, spec: Spec | WellsSpec) -> Path:
         key = json.dumps([VERSION, spec.checked().to_json(), sorted(self._measured)], sort_keys=True)
@@ -224,6 +261,14 @@ class Experiment:
             known = [value[key] for value in values if value.get(key) is not None]
             row[key], row[f"{key}_se"] = mean(known), standard_error(known)
         return row
+
+
+def summarised(spec: Spec, experiment: Experiment) -> dict[str, Any]:
+    """Run a spec to the end, and return the numbers of its summary."""
+    module, name = spec.factory.split(":")
+    run = getattr(import_module(module), name)(spec)
+    drive(run, _SLICE_S)
+    return _numbers(run.summary()) | (_band(run) if experiment.bands else {})
 
 
 def fingerprint(specs: Iterable[Spec | WellsSpec]) -> str:

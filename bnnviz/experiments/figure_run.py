@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.drive import drive
 from bnnviz.engine.viewed_run import ViewedRun
@@ -10,20 +10,23 @@ from bnnviz.experiments.predictive_run import outcome
 from bnnviz.files import to_json
 from bnnviz.specs.run import Spec
 
+if TYPE_CHECKING:
+    from bnnviz.experiments.pdmp.figures1_2_4 import FrameExperiment
+
 _SLICE_S, _SHORT_S = 0.5, 0.005
 _MOVING = ("envelope",)
 _LATE, _EVENTS = 0.5, 3  # share of the run before events are inspected, and number of inspected events
 _SCENE = ("dim", "names", "blocks", "emits", "plane", "data", "density", "truth")
 
 
-def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measures: tuple[str, ...]) -> dict[str, Any]:
+def result(spec: Spec, experiment: FrameExperiment) -> dict[str, Any]:
     """Run a spec and return statistics of its summary, and the plotted parts with the scene data they need."""
-    run = ViewedRun(spec)
-    run.watch(**watched)
+    run, pictures = ViewedRun(spec), experiment.pictures
+    run.watch(**experiment.watched)
     moving = _advanced(run, [name for name in pictures if name in _MOVING])
     summary, frame = run.summary(), run.frame([name for name in pictures if name not in _MOVING]) | moving
     scene = {key: value for key, value in run.scene().items() if key in _SCENE}
-    figures = {name: summary.get(name) for name in measures}
+    figures = {name: summary.get(name) for name in experiment.measures}
     return outcome(
         run, figures, {name: to_json({**frame[name], "scene": scene}) for name in pictures if frame.get(name)}
     )

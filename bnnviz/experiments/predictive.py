@@ -7,7 +7,6 @@ from typing import Any
 
 from bnnviz.experiments.experiment import Case, Experiment, Panel, mean
 from bnnviz.experiments.table import LABELS
-from bnnviz.specs.run import Spec
 
 _HEADINGS = {"trace": "Trace of the first component", "acf": "Its autocorrelation"}
 
@@ -16,35 +15,14 @@ _HEADINGS = {"trace": "Trace of the first component", "acf": "Its autocorrelatio
 class PredictiveExperiment(Experiment):
     """A table or figure whose numbers are means and standard deviations over single draws."""
 
-    pictures: tuple[str, ...] = ()
+    runner: str = "predictive_run:result"
     followed: tuple[str, ...] = ()
     together: bool = False
     taken: tuple[str, ...] = ()
 
     @property
-    def has_figure(self) -> bool:
-        """Whether it has a figure."""
-        return bool(self.pictures)
-
-    @property
-    def over_draws(self) -> bool:
-        """Whether its values are means over single draws, each with a standard deviation."""
-        return True
-
-    @property
     def _measured(self) -> list[str]:
-        return [*self._taken, *self.followed]
-
-    @property
-    def _taken(self) -> tuple[str, ...]:
-        """The pictures of a run."""
-        return self.taken or self.pictures
-
-    def result(self, spec: Spec) -> dict[str, Any]:
-        """Run the spec of a case to the end, and return the stored results."""
-        from bnnviz.experiments.predictive_run import result  # with torch
-
-        return result(spec, self._taken, self.followed)
+        return [self.runner, *(self.taken or self.pictures), *self.followed]
 
     def row(self, case: Case, summaries: Any) -> dict[str, Any]:
         """Return a case's values: the mean over runs of each mean over draws, and its standard error (``_se``).

@@ -14,6 +14,7 @@ from bnnviz.engine.evaluation.metrics import RESAMPLES, Predictions, chosen, mea
 from bnnviz.engine.evaluation.predictions import observed_rows
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
 Names = tuple[str, ...]
@@ -23,8 +24,9 @@ _SLICE_S = 0.5
 _ROWS = 4  # whose probabilities are drawn
 
 
-def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> dict[str, Any]:
+def result(spec: Spec, experiment: PredictiveExperiment) -> dict[str, Any]:
     """Run a spec and return its results, and the arrays of its pictures."""
+    pictures = experiment.taken or experiment.pictures
     run = ran(spec)
     if run.error is not None:
         return outcome(run)
@@ -34,7 +36,7 @@ def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> 
     return outcome(
         run,
         figures | {"seconds": run.seconds, "test_ms": _test_ms(run, draws)},
-        {name: PICTURES[name](followed, run, draws, logs, found) for name in pictures},
+        {name: PICTURES[name](experiment.followed, run, draws, logs, found) for name in pictures},
         sds={name: one["sd"] for name, one in found["per_draw"].items()},
         **{name: found[name] for name in ("averaged", "weights_ess", "unknown")},
     )

@@ -18,13 +18,12 @@ from typing import Any
 
 from bnnviz import files, paths
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments.experiment import Experiment, Panel
+from bnnviz.experiments.experiment import SCALES, Experiment, Panel
 from bnnviz.version import VERSION
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "records"
 MOST_BYTES = 400_000  # of the pictures of a record
-PARTS = ("data", "scale")  # attributes that distinguish the parts of an experiment
 _DIGITS = 5
 
 
@@ -126,10 +125,8 @@ def write(
 
 def part_of(experiment: Experiment) -> dict[str, str]:
     """Return data set and scale if they differ from the first part's."""
-    parts = getattr(experiment, "parts", ())
-    first = (parts[0], "small") if parts else ("", "")
-    chosen = {name: getattr(experiment, name, "") for name in PARTS}
-    return {name: value for (name, value), usual in zip(chosen.items(), first, strict=True) if value not in ("", usual)}
+    usual = {"data": next(iter(experiment.parts), ""), "scale": SCALES[0]}
+    return {name: value for name, first in usual.items() if (value := getattr(experiment, name)) != first}
 
 
 def device() -> str:

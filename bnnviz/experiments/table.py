@@ -138,7 +138,7 @@ def results_of(experiment: Experiment, measured: Iterable[dict[str, Any]]) -> li
 def first_edition(experiment: Experiment) -> list[Result]:
     """Return the lines of the first edition of an experiment's table; empty without such an edition."""
     name = f"first/{experiment.name}"
-    cases = published.read(name, getattr(experiment, "data", "")) if published.exists(name) else {}
+    cases = published.read(name, experiment.data) if published.exists(name) else {}
     return [
         _with_printed(Result(case, measure), printed, experiment, FIRST)
         for case, values in cases.items()

@@ -9,8 +9,6 @@ import numpy as np
 
 from bnnviz.experiments.experiment import Panel
 from bnnviz.experiments.predictive import PredictiveExperiment
-from bnnviz.experiments.scales import ScaledExperiment
-from bnnviz.specs.run import Spec
 
 #: Views that combine all cases in one part.
 _TOGETHER = {
@@ -24,22 +22,17 @@ _HARDEST = 3  # number of images with plotted probabilities
 
 
 @dataclass(frozen=True)
-class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
+class UncertaintyExperiment(PredictiveExperiment):
     """A figure of samplers on images, with results of the averaged prediction, over runs with different seeds."""
 
+    runner: str = "uncertainty_run:result"
     ood: str = "notmnist"
     base: float | None = None
 
     @property
     def _measured(self) -> list[str]:
         # Everything is measured at once: another experiment with the same runs finds it.
-        return [f"judged {self.ood} {self.base}"]
-
-    def result(self, spec: Spec) -> dict[str, Any]:
-        """Run the spec of a case to the end, and return the stored results."""
-        from bnnviz.experiments.uncertainty_run import result  # with torch
-
-        return result(spec, self.ood, self.base)
+        return [self.runner, self.ood, str(self.base)]
 
     def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[Panel]:
         if picture not in (*_TOGETHER, "digit"):

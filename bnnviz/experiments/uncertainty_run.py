@@ -11,7 +11,9 @@ from bnnviz.engine.evaluation.attack import attack
 from bnnviz.engine.evaluation.uncertainty import uncertainty
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.predictive_run import outcome, ran
+from bnnviz.experiments.uncertainty import UncertaintyExperiment
 from bnnviz.files import to_json
 from bnnviz.specs.run import Spec
 
@@ -21,12 +23,12 @@ _BARS = 20  # of a histogram of entropies
 _SHOWN = ("trace", "acf")
 
 
-def result(spec: Spec, ood: str, base: float | None) -> dict[str, Any]:
+def result(spec: Spec, experiment: UncertaintyExperiment) -> dict[str, Any]:
     """Run a spec and return the results of its averaged prediction, and the arrays of its pictures."""
     run = ran(spec)
     if run.store.common(run.alive) < 1:
         return outcome(run, error=_message(run) or "There are no draws.")
-    unit_base = math.e if base is None else base
+    ood, unit_base = experiment.ood, math.e if experiment.base is None else experiment.base
     found = uncertainty(run, ood=_available(ood), rows=range(len(run.target.held_out()[1])), base=unit_base)
     attacked = _attacked(run, unit_base)
     figures = _figures(run, found["summary"], attacked)
@@ -34,7 +36,7 @@ def result(spec: Spec, ood: str, base: float | None) -> dict[str, Any]:
     return outcome(run, figures, pictures, error=_message(run))
 
 
-def mixed(spec: Spec) -> dict[str, Any]:
+def mixed(spec: Spec, experiment: PredictiveExperiment) -> dict[str, Any]:
     """Run a spec and return how well its chains mixed, and the arrays of its trace."""
     run = ran(spec)
     if run.store.common(run.alive) < 1:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from bnnviz.engine.evaluation.predictions import at_once
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.predictive_run import outcome, ran
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
@@ -18,7 +19,7 @@ _MOST_ROWS = 5000  # maximum number of predicted training rows
 _LAST = 5  # points over which a final error is averaged
 
 
-def result(spec: Spec) -> dict[str, Any]:
+def result(spec: Spec, experiment: PredictiveExperiment) -> dict[str, Any]:
     """Run a spec of one chain and return its final errors, and its curves."""
     run = ran(spec)
     if run.error is not None:

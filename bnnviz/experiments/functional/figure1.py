@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bnnviz.engine.drive import drive
 from bnnviz.experiments.experiment import Case, Experiment, Panel
 from bnnviz.files import to_json
 from bnnviz.specs.wells import WellsSpec
@@ -19,26 +20,8 @@ _PICTURES = {"wells": ("functionals", "functionals and points"), "ratio": ("dens
 class DoubleWellExperiment(Experiment):
     """A figure of one run of FuncHMC and HMC, its numbers over 400 runs for each seed."""
 
-    @property
-    def has_figure(self) -> bool:
-        """Whether it has a figure."""
-        return True
-
-    @property
-    def _measured(self) -> list[str]:
-        return ["summary", *_PICTURES]
-
-    def result(self, spec: WellsSpec) -> dict[str, Any]:
-        """Make both samplers' moves, and return their results with the arrays of the pictures."""
-        from bnnviz.engine.drive import drive
-        from bnnviz.engine.wells import Wells
-
-        run = Wells(spec)
-        drive(run, _SLICE_S)
-        scene = {key: run.scene()[key] for key in ("x", "truth", "first")}
-        frame = run.frame([*_PICTURES])
-        pictures = {name: to_json(frame[name] | ({"scene": scene} if name == "wells" else {})) for name in _PICTURES}
-        return run.summary() | {"pictures": pictures}
+    pictures: tuple[str, ...] = tuple(_PICTURES)
+    runner: str = "functional.figure1:result"
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         """Return (heading, view, part) of each picture of the first run of each case."""
@@ -48,6 +31,18 @@ class DoubleWellExperiment(Experiment):
             for name, pictures in firsts
             for part, (view, heading) in _PICTURES.items()
         ]
+
+
+def result(spec: WellsSpec, experiment: DoubleWellExperiment) -> dict[str, Any]:
+    """Make both samplers' moves, and return their results with the arrays of the pictures."""
+    from bnnviz.engine.wells import Wells  # with torch
+
+    run = Wells(spec)
+    drive(run, _SLICE_S)
+    scene = {key: run.scene()[key] for key in ("x", "truth", "first")}
+    frame = run.frame([*_PICTURES])
+    pictures = {name: to_json(frame[name] | ({"scene": scene} if name == "wells" else {})) for name in _PICTURES}
+    return run.summary() | {"pictures": pictures}
 
 
 def _case(reading: str) -> Case:

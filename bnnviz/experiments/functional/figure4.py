@@ -11,7 +11,6 @@ import numpy as np
 
 from bnnviz.experiments.experiment import Case, Panel, repeated
 from bnnviz.experiments.predictive import PredictiveExperiment
-from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
 
 _SEEDS, _SMALL_SEEDS = range(5), range(2)
@@ -74,18 +73,10 @@ def _until(moves: float) -> int:
 
 
 @dataclass(frozen=True)
-class CurvesExperiment(ScaledExperiment, PredictiveExperiment):
+class CurvesExperiment(PredictiveExperiment):
     """A figure of how the errors of draws fall while samplers train, over runs with different seeds."""
 
-    @property
-    def _measured(self) -> list[str]:
-        return ["learning curves"]
-
-    def result(self, spec: Spec) -> dict[str, Any]:
-        """Run the spec of a case to the end, and return the stored results."""
-        from bnnviz.experiments.functional.curves_run import result  # with torch
-
-        return result(spec)
+    runner: str = "functional.curves_run:result"
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         """Return (heading, view, part) of each picture: the means of all runs, and their standard deviations."""

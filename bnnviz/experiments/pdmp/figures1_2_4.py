@@ -19,18 +19,13 @@ _NOT_DRAWN = ("current", "settling")  # of a finished prediction
 class FrameExperiment(PredictiveExperiment):
     """A figure whose pictures are parts of the last frame, and whose numbers come from the run's summary."""
 
+    runner: str = "figure_run:result"
     watched: dict[str, Any] = field(default_factory=dict)
     headings: dict[str, str] = field(default_factory=dict)
 
     @property
     def _measured(self) -> list[str]:
-        return ["framed", *self.pictures, *map(str, self.watched.items())]
-
-    def result(self, spec: Spec) -> dict[str, Any]:
-        """Run the spec of a case to the end, and return the stored results."""
-        from bnnviz.experiments.figure_run import result  # with torch
-
-        return result(spec, self.pictures, self.watched, self.measures)
+        return [*super()._measured, *map(str, self.watched.items())]
 
     def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[Panel]:
         parts = [(name, _slim(picture, pictures[picture])) for name, pictures in firsts if pictures.get(picture)]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from bnnviz.experiments.experiment import Case, repeated
 from bnnviz.experiments.pdmp.table2 import ALGORITHM_2
 from bnnviz.experiments.predictive import PredictiveExperiment
-from bnnviz.specs.run import Spec
 
 _CHAINS = 4
 #: Target, its settings, draws per chain, discarded draws, batch size, steps to the mode, and seeds.
@@ -39,21 +37,6 @@ _ENTRIES: dict[str, tuple[str, dict[str, Any], bool]] = {
 _MOVES = {"moons": 30, "digits": 60}
 
 
-@dataclass(frozen=True)
-class MixingExperiment(PredictiveExperiment):
-    """Mixing of chains: effective draws of the first component and of the network's predictions."""
-
-    @property
-    def _measured(self) -> list[str]:
-        return ["mixing"]
-
-    def result(self, spec: Spec) -> dict[str, Any]:
-        """Run the spec of a case to the end, and return the stored results."""
-        from bnnviz.experiments.uncertainty_run import mixed  # with torch
-
-        return mixed(spec)
-
-
 def _case(where: str, name: str) -> Case:
     target, values, draws, warmup, batch, mode_steps, seeds = _TARGETS[where]
     sampler, settings, batched = _ENTRIES[name]
@@ -69,7 +52,7 @@ def _case(where: str, name: str) -> Case:
     return Case(f"{where}, {label}", specs)
 
 
-MIXING = MixingExperiment(
+MIXING = PredictiveExperiment(
     name="pdmp-mixing",
     title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, Table 2)",
     doc="The paper has 175 effective draws of 200 for the Boomerang on MNIST and 23 for SGLD, of one chain each. Here"
@@ -79,6 +62,7 @@ MIXING = MixingExperiment(
     measures=("ess_pc1", "rhat_max", "ess_per_million", "ess_function_median", "function_ess_per_million", "nll"),
     cases=tuple(_case(where, name) for where in _TARGETS for name in _ENTRIES),
     pictures=("trace",),
+    runner="uncertainty_run:mixed",
     why="The Boomerang's chains all start at the mode of its reference, those of the others at different modes, so its"
     " ESS is an upper limit. With the gamma of the authors' code, 0.001, it samples a narrow normal distribution around"
     " one MAP, which is not the posterior.",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bnnviz import data as datasets
-from bnnviz.experiments.experiment import Case, repeated
+from bnnviz.experiments.experiment import Case, Experiment, repeated
 from bnnviz.experiments.pdmp.table1 import BATCHES
-from bnnviz.experiments.scales import ScaledExperiment
 
 _DATA = ("yacht", "energy", "concrete", "naval")
 
@@ -34,14 +33,6 @@ _CASES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
-class UciTable(ScaledExperiment):
-    """A table of regressions, with a part for each data set, at two scales."""
-
-    def check(self) -> None:
-        """Raise a `BnnvizError` if the data are not here."""
-        datasets.load(self.data)
-
-
 def _case(data: str, size: _UciSize, name: str, sampler: str, settings: dict[str, Any]) -> Case:
     target = {"data": data, "hidden": "50", "activation": "tanh", "noise_sd": 1.0}
     seeds = range(size.runs)
@@ -52,11 +43,11 @@ def _case(data: str, size: _UciSize, name: str, sampler: str, settings: dict[str
     return Case(name, repeated("network", target, sampler, start, seeds=seeds, splits=seeds, **lengths))
 
 
-def _table(data: str, scale: str) -> UciTable:
+def _table(data: str, scale: str) -> Experiment:
     size, described = _SIZES[scale], datasets.describe(data)
     reduced = "Reduced, where the paper has five runs of 1,000 draws: " if scale == "small" else ""
     runs = f"{size.runs} runs on as many of Gal's splits, one chain of {size.draws:,} draws each"
-    return UciTable(
+    return Experiment(
         name="pdmp-uci",
         title=f"{described['title']}, a {described['inputs']}-50-1 tanh network (PDMP paper, supplement E.2)",
         doc=f"{reduced}{runs}; for each seed all samplers start at the same MAP. The supplement's values are"

@@ -5,7 +5,6 @@ Settings that the paper omits are ours: the prior, sigma0, batches, and the sett
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,6 @@ from bnnviz.experiments.experiment import Case, repeated
 from bnnviz.experiments.paper import named
 from bnnviz.experiments.pmcnet.tables import COMPETITORS, MEANS
 from bnnviz.experiments.predictive import PredictiveExperiment
-from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
 
 SEEDS = range(5)
@@ -40,24 +38,6 @@ _SHORT: dict[str, dict[str, Any]] = {
 }
 _PRIORS = {"BBP": {"prior_sd": 0.1}}  # as in its paper; N(0, 1) for all others
 _LIGHT = {"draws_each": _CHAINS, "sigma0": 0.001, "start": "mode"}
-
-
-@dataclass(frozen=True)
-class PredictiveImages(ScaledExperiment, PredictiveExperiment):
-    """Results of single draws on images, with a part for each data set.
-
-    All pictures of a run are computed at once, so that the table, the figure and the times share runs.
-    """
-
-    @property
-    def _measured(self) -> list[str]:
-        return ["confusion"]
-
-    def result(self, spec: Spec) -> dict[str, Any]:
-        """Run the spec of a case to the end, and return the stored results."""
-        from bnnviz.experiments.predictive_run import result  # with torch
-
-        return result(spec, ("confusion",), ())
 
 
 def _target(data: str, small: bool) -> dict[str, Any]:
@@ -129,18 +109,19 @@ _PLACES: tuple[tuple[str, str, str, tuple[str, ...], str, tuple[str, ...]], ...]
 )
 
 
-def _part(row: int, data: str, scale: str) -> PredictiveImages:
+def _part(row: int, data: str, scale: str) -> PredictiveExperiment:
     """Return a table or figure of the paper for a data set and scale."""
     place, what, doc, measures, table, pictures = _PLACES[row]
     small = scale == "small"
     parts = (_REDUCED.format(*_SMALL_ROWS[data]) if small else _PAPER, _STAND_INS.get(data, ""), doc)
-    return PredictiveImages(
+    return PredictiveExperiment(
         **named("pmcnet", place, f"{_SETS[data][0]}, {what}, {scale} scale"),
         doc=" ".join(filter(None, parts)),
         measures=measures,
         cases=_cases(data, small, published.read(table, data) if table else {}),
         why=_WHY,
         pictures=pictures,
+        taken=("confusion",),  # all rows of `_PLACES` share runs
         minutes=_MINUTES.get(data) if small else None,
         data=data,
         scale=scale,
