@@ -24,16 +24,11 @@ def network_address() -> str:
 
 def show(teacher: str, student: str) -> None:
     """Print both links, and a QR code of the students'."""
-    print(f"Teacher: {teacher}\nStudents: {student}", file=sys.stderr)
-    picture(student)
-    sys.stderr.flush()
-
-
-def picture(link: str) -> None:
-    """Print a QR code, where the terminal can show one."""
+    print(f"Teacher: {teacher}\nStudents: {student}", file=sys.stderr, flush=True)
     segno = optional.require("segno", "A class needs")
     try:
         "▀▄█".encode(sys.stderr.encoding or "ascii")
     except UnicodeEncodeError:
-        return
-    segno.make(link, error="l", micro=False).terminal(out=sys.stderr, border=2, compact=True)
+        return  # the terminal cannot show the code
+    segno.make(student, error="l", micro=False).terminal(out=sys.stderr, border=2, compact=True)
+    sys.stderr.flush()

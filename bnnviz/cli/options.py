@@ -276,17 +276,17 @@ def apply_settings(request: dict[str, Any], assignments: list[str], *, to_sample
 def read_assignments(
     assignments: list[str], owners: dict[str, dict[str, Any]], form: str = "key=value"
 ) -> Iterator[tuple[str, str, Any]]:
-    """Yield the owner, the name and the value of each ``--set`` option; see `find_owner`."""
+    """Yield the owner, the name and the value of each ``--set`` option."""
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         key = key.strip()
         if not (key and equals):
             raise BnnvizError(f"{assignment!r} is not of the form {form}.", key or None)
-        owner, setting = find_owner(key, owners)
+        owner, setting = _find_owner(key, owners)
         yield owner, setting["name"], url.parse_value(setting, text.strip())
 
 
-def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+def _find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     """Find whose setting a key of ``--set`` is; return the owner and the setting."""
     prefix, dot, name = key.partition(".")
     if dot and prefix in owners:
@@ -298,7 +298,8 @@ def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[s
         choices = " or ".join(f"{owner}.{name}" for owner, _ in found)
         raise BnnvizError(f"{name} is a setting of more than one; write {choices}.", name)
     if not found:
-        lists = "; ".join(f"{item['title']} has {setting_names(item)}" for item in candidates.values())
+        names = {item["title"]: ", ".join(s["name"] for s in item["settings"]) for item in candidates.values()}
+        lists = "; ".join(f"{title} has {known or 'none'}" for title, known in names.items())
         raise BnnvizError(f"There is no setting {key!r}: {lists}.", key)
     return found[0]
 
@@ -306,8 +307,3 @@ def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[s
 def find_setting(item: dict[str, Any], name: str) -> dict[str, Any] | None:
     """Return the named setting of a catalogue item, or None if it has no such setting."""
     return next((setting for setting in item["settings"] if setting["name"] == name), None)
-
-
-def setting_names(item: dict[str, Any]) -> str:
-    """Return the names of an item's settings as one text."""
-    return ", ".join(setting["name"] for setting in item["settings"]) or "none"

@@ -17,7 +17,6 @@ from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
 
 if TYPE_CHECKING:
-    from bnnviz.api.recorded import PublicRecording
     from bnnviz.data.tables.new_rows import NewRows
     from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
 
@@ -90,12 +89,7 @@ def predict(
     if far := int(sum(predicted.far)):
         verb = "lies" if far == 1 else "lie"
         say(f"{far:,} of them {verb} far from all training rows (far = 1), where a prediction is a guess.")
-    _tell_verdict(found)
-
-
-def _tell_verdict(run: PublicRecording) -> None:
-    """Repeat the verdict of the run."""
-    if judged := run.summary().get("verdict"):
+    if judged := found.summary().get("verdict"):
         say(judged, command=_SAMPLING)
 
 

@@ -63,13 +63,18 @@ def export(
     ] = None,
 ) -> None:
     """Export a recording's draws to a standard file format; print its path."""
+    from bnnviz.engine.recording import export as exports
     from bnnviz.engine.recording import reader
-    from bnnviz.engine.recording.export import export as write
-    from bnnviz.engine.recording.export import suffix
 
     reader.check_zarr()
-    recording = reader.Recording(reader.find(run))
-    print(write(recording, form, out or Path(recording.name).with_suffix(suffix(form)), draws))
+    recording = _open(run)
+    print(exports.export(recording, form, out or Path(recording.name).with_suffix(exports.suffix(form)), draws))
+
+
+def _open(run: str) -> Recording:
+    from bnnviz.engine.recording import reader
+
+    return reader.Recording(reader.find(run))
 
 
 @group.command("list", epilog=examples("bnnviz recordings list", "bnnviz recordings list --json"))
@@ -112,9 +117,7 @@ def _row(recording: Recording, wrong: str | None) -> dict[str, Any]:
 @group.command("check", epilog=examples("bnnviz recordings check concrete"))
 def recordings_check(run: RecordingWord) -> None:
     """Read a whole recording and verify its checksums."""
-    from bnnviz.engine.recording import reader
-
-    recording = reader.Recording(reader.find(run))
+    recording = _open(run)
     recording.check()
     print(f"{recording.folder}: {recording.whole} draws of each chain, {recording.size / 1e6:.1f} MB, sound.")
 
@@ -150,10 +153,9 @@ def recordings_pack(
     out: Annotated[Path | None, typer.Option(metavar="FILE.zip", help="Default: the recording's name, here.")] = None,
 ) -> None:
     """Pack a recording into one file for sharing; print its path."""
-    from bnnviz.engine.recording import reader
     from bnnviz.engine.recording.archive import pack
 
-    recording = reader.Recording(reader.find(run))
+    recording = _open(run)
     print(pack(recording, free_place(out or Path(recording.name).with_suffix(".zip"), ".zip")))
 
 

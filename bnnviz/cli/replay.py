@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,11 +12,7 @@ from bnnviz.cli.options import examples, free_place
 from bnnviz.cli.output import INTERRUPTED, progress, say
 from bnnviz.errors import BnnvizError
 
-if TYPE_CHECKING:
-    from bnnviz.engine.recording.replay_frames import ReplayFrames
-
 _FRAMES = 300
-_Report = Callable[[float, str], None]  # takes the share that is done, and the phase
 
 app = typer.Typer()
 
@@ -53,29 +47,21 @@ def replay(
     if html is not None:
         optional.check("bokeh", "A replay needs")
     try:
-        with _showing_progress() as report:
+        with progress() as bar:
+            task = bar.add_task("", total=1.0)
+
+            def report(share: float, phase: str) -> None:
+                bar.update(task, completed=share, description=phase)
+
             found = frames_of(run, frames, steps=steps, progress=report)
-            made = list(_write(found, places, dark))
+            made = [found.save(places["film"])] if "film" in places else []
+            if "html" in places:
+                from bnnviz.replays import player
+
+                made.append(player.write(found, places["html"], dark or None))
     except KeyboardInterrupt:
         say("stopped; nothing more was written.")
         raise typer.Exit(INTERRUPTED) from None
     print("\n".join(map(str, made)))
     for note in found.header["notes"]:
         say(note)
-
-
-@contextmanager
-def _showing_progress() -> Iterator[_Report]:
-    with progress() as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda share, phase: bar.update(task, completed=share, description=phase)
-
-
-def _write(found: ReplayFrames, places: Mapping[str, Path], dark: bool) -> Iterator[Path]:
-    """Write the film and the page that plays; yield the files."""
-    if "film" in places:
-        yield found.save(places["film"])
-    if "html" in places:
-        from bnnviz.replays import player
-
-        yield player.write(found, places["html"], dark or None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +19,7 @@ from bnnviz.errors import BnnvizError
 if TYPE_CHECKING:
     from distributed import Client
 
-    from bnnviz.experiments import Case, Experiment
+    from bnnviz.experiments import Experiment
 
 _Summaries = dict[str, list[dict[str, Any]]]  # of the runs of each case, by its name
 
@@ -60,6 +59,7 @@ def reproduce(
 ) -> None:
     """Run a paper's experiment and compare our values with the printed ones."""
     from bnnviz import experiments
+    from bnnviz.experiments import record
 
     found = experiments.find(experiment).at(data, scale)
     if pilot:
@@ -67,22 +67,15 @@ def reproduce(
         return
     # Results are cached: missing figures would be cached as missing.
     optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
-    _reproduce(found, repetitions, out, (scheduler, insecure), as_json)
-
-
-def _reproduce(
-    found: Experiment, repetitions: int | None, out: Path | None, where: tuple[str | None, bool], as_json: bool
-) -> None:
-    """Run one experiment, keep its record and print its table."""
-    from bnnviz.experiments import record
-
     found.check()
-    out = _checked_figure(found, out)
+    if out is not None and not found.has_figure:
+        raise BnnvizError(f"{found.name} is a table and has no figure; leave out --out.", "out")
+    out = figure_place(out, "out")
     done: _Summaries = {}
     begun = time.perf_counter()
     raise_interrupt()
     try:
-        with _cluster(*where) as cluster:
+        with _cluster(scheduler, insecure) as cluster:
             workers = _run(found, repetitions, cluster, done)
     except KeyboardInterrupt:
         kept = sum(map(len, done.values()))
@@ -95,13 +88,6 @@ def _reproduce(
     _print(found, rows, as_json)
 
 
-def _checked_figure(experiment: Experiment, out: Path | None) -> Path | None:
-    """Refuse a figure that cannot be drawn before the runs, not after them."""
-    if out is not None and not experiment.has_figure:
-        raise BnnvizError(f"{experiment.name} is a table and has no figure; leave out --out.", "out")
-    return figure_place(out, "out")
-
-
 # --- runs
 
 
@@ -109,11 +95,14 @@ def _run(experiment: Experiment, repetitions: int | None, cluster: Client | None
     """Fill ``done`` with the runs' results; return their cluster, or None if this process ran them."""
     where = None if cluster is None else f"{len(cluster.nthreads())} workers of a Dask cluster"
     _announce(experiment, repetitions, cluster)
-    for case, i, summary in _with_progress(experiment, repetitions, cluster):
-        done.setdefault(case.name, []).append(summary)
-        known = summary.get("figures", summary)
-        figures = ", ".join(f"{key} {text(known.get(key))}" for key in experiment.measures)
-        print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
+    with progress() as bar:
+        task = bar.add_task("runs", total=experiment.runs(repetitions))
+        for case, i, summary in experiment.reproduce(repetitions, cluster):
+            bar.advance(task)
+            done.setdefault(case.name, []).append(summary)
+            known = summary.get("figures", summary)
+            figures = ", ".join(f"{key} {text(known.get(key))}" for key in experiment.measures)
+            print(f"{case.name}, run {i + 1}: {figures}", file=sys.stderr, flush=True)
     return where
 
 
@@ -151,17 +140,6 @@ def _estimate(found: Experiment, repetitions: int | None, as_json: bool) -> None
     row = {"experiment": name, "runs": found.runs(repetitions), **cost.row()}
     say(f"{name}: {cost.text}")
     print_rows([row], as_json, row, [[str(value) for value in row.values()]])
-
-
-def _with_progress(
-    experiment: Experiment, repetitions: int | None, cluster: Client | None
-) -> Iterator[tuple[Case, int, dict[str, Any]]]:
-    """Yield the case, the number and the summary of each run, with a bar of all runs."""
-    with progress() as bar:
-        task = bar.add_task("runs", total=experiment.runs(repetitions))
-        for result in experiment.reproduce(repetitions, cluster):
-            bar.advance(task)
-            yield result
 
 
 # --- tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,6 @@ from bnnviz.progress_bar import doing, share
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
-    from bnnviz.engine.automatic.tables import AutomaticRun
     from bnnviz.engine.race.race import Race
     from bnnviz.engine.recording.writer import RecordingWriter
     from bnnviz.engine.viewed_run import ViewedRun
@@ -124,24 +123,18 @@ def sample(
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
         raise BnnvizError("This spec describes an unlimited run. Specify --draws.", "draws")
-    out = _saved_run_place(out)
+    if out is not None:  # refuse a place that cannot be written before the run, not after it
+        from bnnviz.engine.recording import arviz
+
+        optional.check(arviz.NETCDF, "Saving a run needs")
+        out = options.free_place(out, ".nc")
     for note in table.notes if table is not None else ():
         say(note)
     folder = None if record is None else _new_recording(record)
     if minutes is not None and not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
-    automatic = None
-    if chooses:
-        given |= {name for name in ("chains", "draws", "warmup") if name in request}
-        automatic = Automatic(given | set(request.get("target_settings", {})), minutes)
-    raise typer.Exit(_sample(checked, out, folder, as_json, details, automatic, minutes))
-
-
-class Automatic(NamedTuple):
-    """Options given for the pilot: the names of settings to keep, and a time limit in minutes or None."""
-
-    given: set[str]
-    minutes: float | None
+    given |= {name for name in ("chains", "draws", "warmup") if name in request} | {*request.get("target_settings", {})}
+    raise typer.Exit(_sample(checked, out, folder, as_json, details, given if chooses else None, minutes))
 
 
 def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_default: bool) -> bool:
@@ -149,8 +142,7 @@ def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_defa
     able = not others and options.is_table(request["target"])
     if sampler == options.AUTO and not able:
         raise BnnvizError("auto requires a table and no --start. Specify a sampler.", "sampler")
-    requested = able and (sampler == options.AUTO or (sampler is None and by_default))
-    return requested
+    return able and (sampler == options.AUTO or (sampler is None and by_default))
 
 
 def _enter_start(request: dict[str, Any], start: dict[str, str | None]) -> None:
@@ -169,16 +161,6 @@ def _enter_start(request: dict[str, Any], start: dict[str, str | None]) -> None:
         raise BnnvizError("--start-from and --start-sha256 require --start RECORDING.", "start")
 
 
-def _saved_run_place(out: Path | None) -> Path | None:
-    """Refuse a place that cannot be written before the run, not after it."""
-    if out is None:
-        return None
-    from bnnviz.engine.recording import arviz
-
-    optional.check(arviz.NETCDF, "Saving a run needs")
-    return options.free_place(out, ".nc")
-
-
 def _new_recording(word: str) -> Path:
     """Return the folder of a recording that is not there yet."""
     from bnnviz.engine.recording import reader
@@ -195,39 +177,31 @@ def _sample(
     folder: Path | None,
     as_json: bool,
     details: bool,
-    automatic: Automatic | None,
+    given: set[str] | None,
     minutes: float | None,
 ) -> int:
-    """Choose the sampler if requested, then sample; return the exit code."""
+    """Choose the settings that are not given by a pilot, unless ``given`` is None; sample; return the exit code."""
     from bnnviz.engine.automatic.limit import Limit
+    from bnnviz.engine.automatic.tables import MINUTES, automatic
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.viewed_run import ViewedRun
 
-    if automatic is not None:
+    if given is None:
+        run = ViewedRun(resolved(spec.checked()))
+        if minutes is not None:
+            Limit(run, 60 * minutes)
+    else:
         try:
-            chosen = _choose(spec, automatic)
+            with progress() as bar:
+                bar.add_task("pilot", total=None)
+                chosen = automatic(spec, given, MINUTES if minutes is None else minutes)
         except KeyboardInterrupt:
             say("stopped; no sampler was chosen and nothing was kept.")
             return INTERRUPTED
+        say(chosen.plan.sentence)
         run = ViewedRun(chosen.spec)
         chosen.attach(run)
-        return carry_out(run, out, folder, as_json, details or spec.file is None)
-    run = ViewedRun(resolved(spec.checked()))
-    if minutes is not None:
-        Limit(run, 60 * minutes)
     return carry_out(run, out, folder, as_json, details or spec.file is None)
-
-
-def _choose(spec: Spec, automatic: Automatic) -> AutomaticRun:
-    """Choose the open settings by a pilot, and print its choice."""
-    from bnnviz.engine.automatic.tables import MINUTES
-    from bnnviz.engine.automatic.tables import automatic as choose
-
-    with progress() as bar:
-        bar.add_task("pilot", total=None)
-        found = choose(spec, automatic.given, MINUTES if automatic.minutes is None else automatic.minutes)
-    say(found.plan.sentence)
-    return found
 
 
 # --- driving
