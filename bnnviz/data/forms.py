@@ -24,10 +24,7 @@ _TRIED_AGAIN_S = 300.0  # after a failed download, if a part replaces the whole 
 
 
 class ImageRows(NamedTuple):
-    """The content of a form's files.
-
-    Shapes: x_train, x_test (rows, channels, height, width), y_train, y_test (rows,).
-    """
+    """The content of a form's files: images (rows, channels, height, width) and labels (rows,)."""
 
     x_train: np.ndarray
     y_train: np.ndarray

@@ -225,10 +225,7 @@ class ImageSet(Evaluated):
 
 
 def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return mean and standard deviation of each channel over all pixels, after division by 255.
-
-    Shapes: images (rows, channels, height, width).
-    """
+    """Return mean and sd of each channel of images (rows, channels, height, width), after division by 255."""
     mean, sd = [], []
     for channel in range(images.shape[1]):
         counts = np.bincount(images[:, channel].ravel(), minlength=256)

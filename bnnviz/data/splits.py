@@ -24,10 +24,7 @@ def split_rows(rows: int, split: int) -> Split:
 
 
 def divided(x: np.ndarray, y: np.ndarray, **rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the inputs and targets of each part, as `DataSet` takes them.
-
-    Shapes: x (rows, inputs), y (rows,).
-    """
+    """Return the inputs (rows, inputs) and targets (rows,) of each part, as `DataSet` takes them."""
     return {f"x_{part}": x[which] for part, which in rows.items()} | {
         f"y_{part}": y[which] for part, which in rows.items()
     }

@@ -68,7 +68,7 @@ def _item(cls: type, emits: Iterable[str]) -> dict[str, Any]:
         "title": cls.title,
         "doc": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
         "emits": sorted(emits),
-        "dim": getattr(cls, "fixed_dim", None),
+        "dim": getattr(cls, "dim", 0) or None,
         "settings": settings.describe(cls),
         "presets": cls.presets,
     }

@@ -3,6 +3,7 @@ r"""Define a target: a density :math:`\pi(x) \propto e^{-U(x)}` that samplers ex
 from __future__ import annotations
 
 import copy
+import textwrap
 from collections.abc import Callable as Function
 from collections.abc import Sequence
 from functools import partial
@@ -41,7 +42,7 @@ class RejectedPoints:
 
     def add(self, error: Exception) -> None:
         """Count a point."""
-        self.first = self.first or f"{type(error).__name__}: {_shortened(str(error))}"
+        self.first = self.first or f"{type(error).__name__}: {textwrap.shorten(str(error), 160, placeholder='...')}"
         self.count += 1
 
     def message(self) -> Message | None:
@@ -94,7 +95,6 @@ class Target(param.Parameterized):
     title: ClassVar[str] = ""
     emits: ClassVar[frozenset[str]] = frozenset()
     presets: ClassVar[list[dict[str, Any]]] = []
-    fixed_dim: ClassVar[int | None] = None
 
     dim: int = 0
     examples: int = 1
@@ -353,11 +353,6 @@ def evaluated(function: Function[[Tensor], Any], x: Tensor, rejected: RejectedPo
             return torch.inf * (1 + 0 * x.sum(-1))
     half = len(x) // 2
     return torch.cat([evaluated(function, part, rejected) for part in (x[:half], x[half:])])
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 160 else f"{line[:157]}..."
 
 
 class Callable(Target):

@@ -132,10 +132,7 @@ class NetworkCurvature(NetworkOutputs):
         return 0.5 * self.prior_precision * theta.square().sum(-1)
 
     def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
-        """Return the weighted negative log likelihood (chains,) of a multilayer perceptron with masked units.
-
-        ``masks`` as in `bnnviz.targets.mlp_gradients.outputs`.
-        """
+        """Return the weighted negative log likelihood (chains,) under masks as in `mlp_gradients.outputs`."""
         f = mlp_gradients.outputs(self.layers, self.weights_of(theta), self.seen(rows.x), masks)
         return rows.weight * self.likelihood_at(theta).loss(f, rows.y)
 

@@ -79,7 +79,6 @@ class Network(BNN):
 
     registered = "network"
     title = "Network on data"
-    fixed_dim = None
 
     data = settings.Choice("toy_c", objects=_TABLES, hidden=_ATTACHED, doc="The data set.")
     split = settings.Integer(

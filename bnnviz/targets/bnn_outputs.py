@@ -200,10 +200,7 @@ class NetworkOutputs(RowTarget):
         return modules.call(self.module, self.unflatten(flat), x, self.rules)
 
     def _loops(self, chains: int) -> bool:
-        """Return whether chains are computed one after another.
-
-        Some modules require it, and a CPU convolves faster with one set of weights.
-        """
+        """Return whether chains take turns: some modules require it, and a CPU convolves one set of weights faster."""
         return self.rules.one_by_one or self._convolves and (self.device.type == "cpu" or chains == 1)
 
     @property

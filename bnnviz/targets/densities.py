@@ -146,7 +146,6 @@ class Banana(Target):
 
     registered = "banana"
     title = "Banana"
-    fixed_dim = 2
     dim = 2
 
     bend = settings.Number(1.0, bounds=(0.0, 3.0), step=0.05, doc="Curvature of the ridge.")
@@ -208,7 +207,6 @@ class DoubleWell(Target):
 
     registered = "double_well"
     title = "Double well"
-    fixed_dim = 1
     dim = 1
 
     reading = settings.Choice(
@@ -283,7 +281,6 @@ class GaussianMixture(Target):
 
     registered = "gaussian_mixture"
     title = "Gaussian mixture"
-    fixed_dim = 2
     dim = 2
 
     components = settings.Integer(3, bounds=(1, 12), doc="Number of Gaussians.")

@@ -35,7 +35,6 @@ class LogisticRegression(RowTarget):
 
     registered = "logistic_regression"
     title = "Logistic regression"
-    fixed_dim = 3
     dim = 3
 
     rows = settings.Integer(100, bounds=(10, 10_000), doc="Number of rows of the synthetic data set.")
@@ -156,7 +155,6 @@ class TwoData(RowTarget):
 
     registered = "two_data"
     title = "Two data"
-    fixed_dim = 1
     dim = 1
 
     apart = settings.Number(1.0, bounds=(0.0, 5.0), step=0.1, label="c", doc="The observations are c and -c.")

@@ -39,7 +39,6 @@ class ImageNetwork(BNN):
 
     registered = "images"
     title = "Network on images"
-    fixed_dim = None
     # As many as in the papers' batches of images, at a rate suitable for deep networks.
     descent_rows = 100
     descent_rate = 3e-3

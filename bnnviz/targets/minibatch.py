@@ -203,8 +203,5 @@ class Controlled:
 
 
 def choose_rows(keys: Tensor, size: int) -> Tensor:
-    """Return the indices (chains, size) of each chain's rows with the largest keys (chains, rows), without repetition.
-
-    Uniform keys give uniform batches.
-    """
+    """Return the rows (chains, size) with the largest keys (chains, rows); uniform keys give uniform batches."""
     return keys.topk(size, dim=1, sorted=False).indices

@@ -97,10 +97,7 @@ class NativeDerivatives:
         return _nothing, ()  # copies of a target use PyTorch until a run calls `use_native`
 
     def suit(self, theta: Tensor, rows: Rows) -> bool:
-        """Return whether derivatives at states (chains, dim) are available, and not slower.
-
-        They are unavailable while operations are recorded for automatic differentiation or compilation.
-        """
+        """Return whether derivatives at states (chains, dim) are available, which tracing prevents, and not slower."""
         x, y = rows.x, rows.y
         return (
             theta.dtype is x.dtype is self._dtype

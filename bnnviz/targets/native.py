@@ -6,10 +6,7 @@ import ctypes
 
 
 class NativeGradient(ctypes.Structure):
-    """A C function and its context: ``Gradient`` of ``bnnviz/engine/compilation/native_step.hpp``.
-
-    ``held`` keeps the referenced memory alive.
-    """
+    """A C function and its context: ``Gradient`` of ``bnnviz/engine/compilation/native_step.hpp``."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("derive", "network", "rows")]
-    held: object = None
+    held: object = None  # keeps the referenced memory alive

@@ -14,10 +14,7 @@ FAR = 30.0
 
 
 def of_inputs(x: Tensor) -> Iterator[Message]:
-    """Report the column of a network's inputs whose scale is furthest from 1, if it is far.
-
-    Shapes: x (rows, inputs).
-    """
+    """Report the column of inputs x (rows, inputs) whose scale is furthest from 1, if it is far."""
     sds, offsets = _size(x)
     varies = sds > 0
     if not varies.any():
@@ -33,10 +30,7 @@ def of_inputs(x: Tensor) -> Iterator[Message]:
 
 
 def of_observations(y: Tensor) -> Iterator[Message]:
-    """Report observations of real numbers whose scale is far from 1.
-
-    Shapes: y (rows, columns).
-    """
+    """Report observations y (rows, columns) of real numbers whose scale is far from 1."""
     sds, offsets = _size(y)
     if float(torch.maximum(sds, offsets).max()) > FAR or 0 < float(sds.max()) < 1 / FAR:
         worst = int(torch.maximum(sds, offsets).argmax())

@@ -40,10 +40,7 @@ class ScaledSegment(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Scales of weights.
-
-    Shapes: fixed (weights,), group (weights,).
-    """
+    """Scales of weights: fixed ones (weights,), and the group (weights,) of each learned one."""
 
     fixed: Tensor
     group: Tensor | None
@@ -126,10 +123,7 @@ def _fan_in(shape: torch.Size) -> int:
 
 
 def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learned: int, rate: float) -> Tensor:
-    """Return the factors on the coordinates: (weights,), or (..., weights) with learned scales.
-
-    Shapes: theta (..., dim).
-    """
+    """Return the factors on the coordinates theta (..., dim): (weights,), or (..., weights) with learned scales."""
     if group is None:
         return scale
     logs = rate * theta[..., len(scale) : len(scale) + learned]

@@ -35,10 +35,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_batches(place: Path, folder: str, names: Sequence[str], label: str) -> tuple[np.ndarray, np.ndarray]:
-    """Read batches out of the archive, one after another.
-
-    Shapes: x (rows, 3, 32, 32), y (rows,).
-    """
+    """Read batches of an archive as images (rows, 3, 32, 32) and labels (rows,)."""
     found = []
     with reading(place, "archive of batches"), tarfile.open(place) as archive:
         for name in names:

@@ -11,10 +11,7 @@ from bnnviz.data.published import mat_arrays
 
 
 def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read one part.
-
-    Shapes: x (rows, channels, height, width), y (rows,).
-    """
+    """Read one part as images (rows, channels, height, width) and labels (rows,)."""
     with reading(place, "file of SVHN's"):
         held = mat_arrays(place)
         x, y = held["X"], held["y"].ravel()
@@ -26,9 +23,6 @@ def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grey(x: np.ndarray) -> np.ndarray:
-    """Return the luma of coloured images, 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601), rounded.
-
-    Shapes: x (rows, 3, height, width), result (rows, 1, height, width).
-    """
+    """Return the rounded luma, 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601), of images (rows, 3, ...)."""
     red, green, blue = (x[:, channel].astype(np.uint32) for channel in range(3))
     return ((299 * red + 587 * green + 114 * blue + 500) // 1000).astype(np.uint8)[:, None]

@@ -20,10 +20,7 @@ _WHAT = "archive of GTSRB"
 
 
 def read_training(place: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read the training pictures: a folder for each class, with a table ``GT-*.csv`` in it.
-
-    Shapes: x (rows, 3, 32, 32), y (rows,).
-    """
+    """Read the training pictures (rows, 3, 32, 32) and labels: a folder with a table ``GT-*.csv`` for each class."""
     with reading(place, _WHAT), zipfile.ZipFile(place) as archive:
         tables = sorted(path for path in map(PurePosixPath, archive.namelist()) if path.match("GT-*.csv"))
         rows = [(table.parent / file, label) for table in tables for file, label in _table(archive, table)]
@@ -31,10 +28,7 @@ def read_training(place: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_test(pictures: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read the test pictures and their table, which is published apart.
-
-    Shapes: x (rows, 3, 32, 32), y (rows,).
-    """
+    """Read the test pictures (rows, 3, 32, 32) and their labels (rows,), which are published apart."""
     with reading(labels, _WHAT), zipfile.ZipFile(labels) as archive:
         rows = _table(archive, PurePosixPath("GT-final_test.csv"))
     with reading(pictures, _WHAT), zipfile.ZipFile(pictures) as archive:

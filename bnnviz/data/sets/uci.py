@@ -34,10 +34,7 @@ class TextTable(DataEntry):
     sizes: tuple[int, ...] = ()
 
     def read(self) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-        """Return inputs (rows, inputs), targets (rows,), and the classes' names.
-
-        Class numbers are in the names' sorted order.
-        """
+        """Return inputs (rows, inputs), targets (rows,), and the names of the classes, in sorted order."""
         if self.task == "regression":
             table = np.loadtxt(fetch(self.file))
             return table[:, : self.target], table[:, self.target], ()

@@ -221,6 +221,11 @@ class Constants:
         return Constants, (self.values,)
 
 
+def as_like(values: Constants | Tensor, other: Tensor) -> Tensor:
+    """Return numbers on another tensor's device, in its precision."""
+    return values.like(other) if isinstance(values, Constants) else values.to(other)
+
+
 def numbers(values: Tensor) -> np.ndarray:
     """Return a tensor as an array in double precision."""
     return values.detach().double().cpu().numpy()

@@ -86,10 +86,7 @@ class Normal(RealNumbers):
 
 
 class NormalOfEach(Normal):
-    """y ~ N(f, sd^2) with a separate sd for each chain.
-
-    Shapes: log_sd (chains,).
-    """
+    """y ~ N(f, sd^2) with a separate sd for each chain, from log_sd (chains,)."""
 
     def __init__(self, log_sd: Tensor) -> None:
         self.log_sd, self.precision = log_sd, torch.exp(-2 * log_sd)

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets.likelihoods.base import Constants, Likelihood, check_counts, numbers, special
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, as_like, check_counts, numbers, special
 
 
 class _CountLikelihood(Likelihood):
@@ -108,7 +108,7 @@ class NegativeBinomial(_CountLikelihood):
 
     def log_concentration(self, f: Tensor) -> Tensor:
         """Return log r, (chains, 1) or (1, 1)."""
-        return self._log.like(f) if isinstance(self._log, Constants) else self._log.to(f)
+        return as_like(self._log, f)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log probability of each observation."""

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets.likelihoods.base import Constants, Likelihood, numbers, special
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, as_like, numbers, special
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 
@@ -34,16 +34,17 @@ class RealNumbers(Likelihood):
 
     def mean(self, f: Tensor) -> Tensor:
         """Return the expected observation."""
+        return self._location(f)
+
+    def _location(self, f: Tensor) -> Tensor:
         return f if self.columns > 1 else f[..., 0]
 
     def _scale(self, f: Tensor) -> Tensor:
-        """Return the scale, shaped like the mean."""
-        mean, log_sd = self.mean(f), self._log_sd_like(f)
-        return torch.exp(log_sd).expand_as(mean)
+        """Return the scale, shaped like the location."""
+        return torch.exp(self._log_sd_like(f)).expand_as(self._location(f))
 
     def _log_sd_like(self, f: Tensor) -> Tensor:
-        found = self._log_sd
-        return found.like(f) if isinstance(found, Constants) else found.to(f)
+        return as_like(self._log_sd, f)
 
     def variance(self, f: Tensor) -> Tensor:
         """Return the square of the scale."""
@@ -51,14 +52,14 @@ class RealNumbers(Likelihood):
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
         """Return the distribution function at y."""
-        z = y - numbers(self.mean(f))
+        z = y - numbers(self._location(f))
         z /= numbers(self._scale(f))
         return self._standard_cdf(z)
 
     def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
         """Draw observations."""
-        mean = numbers(self.mean(f))
-        return mean + numbers(self._scale(f)) * self._standard(rng, mean.shape)
+        location = numbers(self._location(f))
+        return location + numbers(self._scale(f)) * self._standard(rng, location.shape)
 
     def _standard_cdf(self, z: np.ndarray) -> np.ndarray:
         """Return the probability that the standard variable is at most z."""
@@ -151,7 +152,7 @@ class Heteroscedastic(RealNumbers):
 class _ScaleFamily(RealNumbers):
     """A family with one scale, which may be learned."""
 
-    def __init__(self, scale: float, learned: bool) -> None:
+    def __init__(self, scale: float = 1.0, learned: bool = False) -> None:
         (self.scale,) = _positive([scale], "noise_sd")
         self._log_sd = Constants([[math.log(self.scale)]])
         self.parameters = ("log noise",) if learned else ()
@@ -240,9 +241,6 @@ class LogNormal(_ScaleFamily):
     row_information = 2.0
     takes_logits = "the logarithm of a median"
 
-    def __init__(self, scale: float = 1.0, learned: bool = False) -> None:
-        super().__init__(scale, learned)
-
     def check(self, y: Tensor, outputs: int) -> None:
         """Raise an error if an observation is not positive."""
         if len(y) and not (y > 0).all():
@@ -258,27 +256,24 @@ class LogNormal(_ScaleFamily):
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the precision of log y."""
-        return (self._spread(f) ** -2)[..., None, None]
-
-    def _spread(self, f: Tensor) -> Tensor:
-        return torch.exp(self._log_sd_like(f)).expand_as(f[..., 0])
+        return (self._scale(f) ** -2)[..., None, None]
 
     def mean(self, f: Tensor) -> Tensor:
         """Return the expected observation."""
-        return torch.exp(f[..., 0] + 0.5 * self._spread(f).square())
+        return torch.exp(f[..., 0] + 0.5 * self._scale(f).square())
 
     def variance(self, f: Tensor) -> Tensor:
         """Return the variance of an observation."""
-        return torch.expm1(self._spread(f).square()) * self.mean(f).square()
+        return torch.expm1(self._scale(f).square()) * self.mean(f).square()
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
         """Return the distribution function at y."""
         log_y = np.log(np.maximum(y, np.finfo(float).tiny))
-        return np.where(y > 0, special.ndtr((log_y - numbers(f[..., 0])) / numbers(self._spread(f))), 0.0)
+        return np.where(y > 0, super().cdf(f, log_y), 0.0)
 
     def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
         """Draw observations."""
-        return np.exp(numbers(f[..., 0]) + numbers(self._spread(f)) * rng.standard_normal(f.shape[:-1]))
+        return np.exp(super().draw(f, rng))
 
 
 def _positive(values: Sequence[float], name: str) -> tuple[float, ...]:

@@ -76,10 +76,6 @@ class OwnLikelihood(Likelihood):
             found = torch.func.vmap(self.function, in_dims=(0, 0 if own_rows else None))(f, y)
         return torch.where(finite, found, torch.nan)
 
-    def loss(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the negative sum of the log densities."""
-        return -self.log_density(f, y).sum(-1)
-
     def tried(self, f: Tensor, y: Tensor) -> None:
         """Validate the function on outputs (draws, rows, outputs) and determine how to vectorise it.
 

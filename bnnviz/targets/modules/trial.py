@@ -63,10 +63,7 @@ def rules_of(
     x: Tensor,
     names: tuple[tuple[str, str], ...] = (),
 ) -> CallRules:
-    """Return how to call a module.
-
-    Shapes: theta (2, weights), x (rows, ...).
-    """
+    """Return how to call a module, by trials with theta (2, weights) and x (rows, ...)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rules = CallRules(one_by_one=True, names=names, copies=True)
@@ -129,10 +126,7 @@ def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: 
 
 
 def check_computed(module: nn.Module, attributes: Sequence[tuple[str, str]], x: Tensor, rules: CallRules) -> None:
-    """Raise if outputs depend on tensors computed from parameters in advance, since draws do not update them.
-
-    Shapes: x (rows, ...).
-    """
+    """Raise if outputs at x (rows, ...) depend on tensors computed in advance, which draws do not update."""
     before = tried(module, x, rules).outputs
     for owner, name in attributes:
         held = vars(module.get_submodule(owner))
