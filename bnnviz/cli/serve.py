@@ -82,7 +82,12 @@ def serve(
         raise BnnvizError("A class uses the tokens in its two links. Omit --password and --no-token.", "class")
     address = address or (classes.network_address() if classroom else "127.0.0.1")
     secret = _secret(address, password, no_token)
-    students = _student_secret() if classroom else None
+    students = None
+    if classroom:
+        optional.check(("segno",), "A class needs", extra="app")
+        students = importlib.import_module("bnnviz_app.access.secret").Secret(_token_of("BNNVIZ_STUDENT_TOKEN"))
+    if not _PREFIX.fullmatch(prefix):
+        raise BnnvizError(f"{prefix[:100]!r} is not a path; give --prefix one such as /lab.", "prefix")
     serve_dashboard(
         port=port,
         address=address,
@@ -90,16 +95,9 @@ def serve(
         secret=secret,
         hosts=allow_host or [],
         frames=embed_origin or [],
-        prefix=_checked_prefix(prefix),
+        prefix=prefix.rstrip("/"),  # as Bokeh expects it
         students=students,
     )
-
-
-def _checked_prefix(prefix: str) -> str:
-    """Return the prefix of each path, as Bokeh expects it."""
-    if not _PREFIX.fullmatch(prefix):
-        raise BnnvizError(f"{prefix[:100]!r} is not a path; give --prefix one such as /lab.", "prefix")
-    return prefix.rstrip("/")
 
 
 def _secret(address: str, password: bool, no_token: bool) -> Any:
@@ -121,12 +119,6 @@ def _secret(address: str, password: bool, no_token: bool) -> Any:
         return gate.Secret(_token_of("BNNVIZ_TOKEN"))
     word = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     return gate.Password(word)
-
-
-def _student_secret() -> Any:
-    """Return the requirements on students' browsers."""
-    optional.check(("segno",), "A class needs", extra="app")
-    return importlib.import_module("bnnviz_app.access.secret").Secret(_token_of("BNNVIZ_STUDENT_TOKEN"))
 
 
 def _token_of(variable: str) -> str | None:
@@ -212,8 +204,12 @@ def _announce_later(address: str, port: int, page: str, secret: Any, students: A
 def _url_when_up(address: str, port: int, page: str, secret: Any) -> str:
     """Wait until the dashboard answers, and return its address with a token."""
     host = "127.0.0.1" if address in ("0.0.0.0", "::") else address
-    while not _answers(host, port):
-        time.sleep(0.05)
+    while True:
+        try:
+            socket.create_connection((host, port), timeout=1).close()
+            break
+        except OSError:
+            time.sleep(0.05)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}{page}"
     return url if secret is None or secret.token is None else f"{url}?token={quote(secret.token)}"
 
@@ -228,14 +224,6 @@ def _open(url: str) -> None:
         page.write_text(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={html.escape(url, quote=True)}">')
         webbrowser.open(page.as_uri())
         time.sleep(_READ_S)
-
-
-def _answers(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 def _check_free(address: str, port: int) -> None:

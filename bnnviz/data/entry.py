@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from bnnviz.data.dataset import DataSet, Task
-from bnnviz.data.files import DataFile, is_here
+from bnnviz.data.files import DataFile, find
 from bnnviz.data.images import ImageSet
 from bnnviz.data.published import PublishedWeights
 
@@ -51,7 +51,7 @@ class DataEntry(ABC):
 
     def is_here(self) -> bool:
         """Return whether the set loads without a download; files are not checked."""
-        return all(is_here(file) for file in self.sources())
+        return all(find(file) is not None for file in self.sources())
 
     def remark(self) -> str:
         """Return a remark on the local files, for example that they are a subset."""

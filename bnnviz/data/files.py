@@ -11,7 +11,6 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -92,27 +91,14 @@ def cache_folder() -> Path:
 
 def find(file: DataFile, *, embedded: bool = True) -> Path | None:
     """Return the path of a local file without reading it, or None if it is missing."""
-    for folder in _folders(embedded):
+    pooch = [cache_folder()] if optional.has("pooch") else []  # without it nothing has been downloaded
+    shared = shared_folder()
+    for folder in (*([] if shared is None else [shared]), *pooch, *([EMBEDDED] if embedded else [])):
         place = folder / file.path
         for candidate in (place, place.with_name(f"{place.name}.gz")):
             if candidate.exists():
                 return candidate
     return None
-
-
-def _folders(embedded: bool) -> Iterator[Path]:
-    shared = shared_folder()
-    if shared is not None:
-        yield shared
-    if _has_pooch():  # without it nothing has been downloaded
-        yield cache_folder()
-    if embedded:
-        yield EMBEDDED
-
-
-def is_here(file: DataFile) -> bool:
-    """Return whether a file, or its compressed form, is on this machine; nothing is checked."""
-    return find(file) is not None
 
 
 def locate(file: DataFile) -> Path:
@@ -122,7 +108,12 @@ def locate(file: DataFile) -> Path:
         fetched = "fetch it with 'bnnviz data fetch', or " if file.url else ""
         raise BnnvizError(f"The file {file.path} is not on this machine: {fetched}{_remedy(file)}.", field="data")
     packed = place.name != PurePosixPath(file.path).name
-    remedy = _replacement(file, place)
+    if place.is_relative_to(EMBEDDED):
+        remedy = "install bnnviz again"
+    elif file.url is None:
+        remedy = "put the right one there; it cannot be downloaded"
+    else:
+        remedy = f"put the file from {file.url} there, or remove it to download it"
     try:
         with (gzip.open if packed else open)(place, "rb") as stream:
             found = hashlib.file_digest(stream, file.algorithm).hexdigest()
@@ -134,25 +125,11 @@ def locate(file: DataFile) -> Path:
     return place
 
 
-def _replacement(file: DataFile, place: Path) -> str:
-    """Return the remedy for a wrong file."""
-    if place.is_relative_to(EMBEDDED):
-        return "install bnnviz again"
-    if file.url is None:
-        return "put the right one there; it cannot be downloaded"
-    return f"put the file from {file.url} there, or remove it to download it"
-
-
 def fetch(file: DataFile) -> Path:
     """Find a file on this machine, or download it into the cache."""
     place = find(file)
-    if place is None or _is_cached(place):
-        return _download(file)
-    return locate(file)
-
-
-def _is_cached(place: Path) -> bool:
-    return _has_pooch() and place.is_relative_to(cache_folder())
+    is_cached = place is not None and optional.has("pooch") and place.is_relative_to(cache_folder())
+    return _download(file) if place is None or is_cached else locate(file)
 
 
 def _download(file: DataFile) -> Path:
@@ -197,10 +174,6 @@ def _remedy(file: DataFile) -> str:
     if folder is not None:
         return f"put it into {folder}, which {VARIABLE} names, as {file.path}"
     return f"set {VARIABLE} to a folder that holds {file.path}"
-
-
-def _has_pooch() -> bool:
-    return optional.has("pooch")
 
 
 def _pooch() -> ModuleType:

@@ -136,9 +136,10 @@ class Images(DataEntry):
         """Return the form to read, the paths of its checked files, and its note."""
         form = self._form()
         stand_in = None if form.is_here(embedded=False) else self._embedded()
-        failure = _recent_failure(self.name) if stand_in else None
+        when, failure = _failures.get(self.name, (-math.inf, None))
         try:
-            if failure is not None:
+            # Each try may take as long as a connection is waited for.
+            if stand_in and failure is not None and time.monotonic() - when < _TRIED_AGAIN_S:
                 raise failure
             return form, [fetch(file) for file in form.files], form.note
         except DownloadError as error:
@@ -152,12 +153,6 @@ class Images(DataEntry):
 
 #: Times and errors of failed downloads that a part replaced.
 _failures: dict[str, tuple[float, DownloadError]] = {}
-
-
-def _recent_failure(name: str) -> DownloadError | None:
-    """Return why a set could not be downloaded just now: each try may take as long as a connection is waited for."""
-    when, error = _failures.get(name, (-math.inf, None))
-    return error if time.monotonic() - when < _TRIED_AGAIN_S else None
 
 
 @cache

@@ -21,10 +21,6 @@ class Paper:
     about: str
     doi: str = ""
 
-    def has(self, experiment: Experiment) -> bool:
-        """Return whether an experiment belongs to this paper."""
-        return experiment.name.startswith(f"{self.name}-")
-
 
 PAPERS: tuple[Paper, ...] = (
     Paper(
@@ -63,7 +59,7 @@ def named(paper: str, place: str, what: str) -> dict[str, str]:
 
 def paper_of(experiment: Experiment) -> Paper | None:
     """Return the paper of an experiment by the prefix of its name, or None."""
-    return next((paper for paper in PAPERS if paper.has(experiment)), None)
+    return next((paper for paper in PAPERS if experiment.name.startswith(f"{paper.name}-")), None)
 
 
 def heading(experiment: Experiment) -> tuple[str, str]:

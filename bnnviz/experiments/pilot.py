@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ def pilot(experiment: Experiment, repetitions: int | None = None) -> Cost:
         data = missing[0].target_settings.get("data")
         absent = data is not None and not _complete(data)
         synthetic |= {data} if absent else set()
-        with _random_data(data) if absent else _as_it_is():
+        with _random_data(data) if absent else nullcontext():
             each, bytes_ = _cost(_without_weights(missing[0]) if absent else missing[0].checked())
         seconds, stored = seconds + len(missing) * each, max(stored, bytes_)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -73,7 +73,9 @@ def pilot(experiment: Experiment, repetitions: int | None = None) -> Cost:
 def _cost(spec: Spec) -> tuple[float, float]:
     """Return the seconds of a run, and the bytes of its draws and images."""
     settings, target = spec.settings, dict(spec.target_settings)
-    rows = _rows(spec)
+    facts = datasets.describe(target["data"]) if "data" in target else {"rows": 0, "shape": None}
+    rows = target.get("train_rows") or facts["rows"] or _ROWS
+    images = 0.0 if facts["shape"] is None else float(rows * np.prod(facts["shape"]))  # bytes
     if "train_rows" in target:
         target |= {"train_rows": min(rows, _ROWS), "test_rows": min(target["test_rows"], _PREDICTED)}
     chosen = samplers.REGISTRY.get(spec.sampler)(**settings)
@@ -98,7 +100,7 @@ def _cost(spec: Spec) -> tuple[float, float]:
     per_draw = max(longer - base, 0.0) / 2 * max(whole, by_epochs) * moves / quick.get("thin", 1)
     draws = (spec.draws + spec.warmup) / each + known.get("warmup_events", 0)
     seconds = base + per_step * sum(steps.values()) + per_draw * draws + _prediction(run, spec)
-    return seconds, 4.0 * run.target.dim * spec.chains * spec.draws + _bytes(spec, rows)
+    return seconds, 4.0 * run.target.dim * spec.chains * spec.draws + images
 
 
 def _prediction(run: Run, spec: Spec) -> float:
@@ -119,19 +121,7 @@ def _clock() -> float:
     return time.perf_counter() if torch.cuda.is_available() else time.process_time()
 
 
-def _rows(spec: Spec) -> int:
-    data = spec.target_settings.get("data")
-    rows = 0 if data is None else datasets.describe(data)["rows"]
-    return spec.target_settings.get("train_rows") or rows or _ROWS
-
-
-def _bytes(spec: Spec, rows: int) -> float:
-    """Return the bytes of the images."""
-    data = spec.target_settings.get("data")
-    shape = None if data is None else datasets.describe(data)["shape"]
-    return 0.0 if shape is None else float(rows * np.prod(shape))
-
-    # --- missing data
+# --- missing data
 
 
 def _without_weights(spec: Spec) -> Spec:
@@ -143,11 +133,6 @@ def _without_weights(spec: Spec) -> Spec:
 def _complete(name: str) -> bool:
     """Return whether a data set is on this machine and has training rows."""
     return datasets.is_here(name) and len(datasets.load(name).y_train) > 0
-
-
-@contextmanager
-def _as_it_is() -> Iterator[None]:
-    yield
 
 
 @contextmanager

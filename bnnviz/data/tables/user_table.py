@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bnnviz import optional
 from bnnviz.data.dataset import DataSet, Task
 from bnnviz.data.splits import divided, split_rows
 from bnnviz.data.tables.columns import CATEGORY
@@ -134,10 +135,8 @@ class UserTable:
         for i, (key, kind) in enumerate(self.kinds.items()):
             values = self.frame[key].to_numpy()
             if kind == CATEGORY:
-                levels = sorted({value for value in values if value is not None})
-                words["levels"][key] = levels
-                places = {level: place for place, level in enumerate(levels)}
-                values = np.array([places.get(value, -1) for value in values], dtype=np.int16)
+                coded = optional.require("pandas", "Reading a table needs").Categorical(values)
+                words["levels"][key], values = list(coded.categories), coded.codes.astype(np.int16)
             columns[f"column_{i}"] = values
         buffer = io.BytesIO()
         np.savez_compressed(buffer, y=self.y, words=np.array(json.dumps(words)), **columns)

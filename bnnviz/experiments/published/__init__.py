@@ -56,10 +56,6 @@ def _values(row: dict[str, str]) -> Values:
             continue
         sd = row.get(column.replace(measure, f"{measure}_sd", 1), "")
         scale = 100 if measure != column else 1
-        unit = 10.0 ** Decimal(text).as_tuple().exponent
-        found[measure] = Printed(*(round(x / scale, 12) for x in (float(text),)), _sd(sd, scale), unit / scale)
+        value, sd = (round(float(printed) / scale, 12) if printed else None for printed in (text, sd))
+        found[measure] = Printed(value, sd, 10.0 ** Decimal(text).as_tuple().exponent / scale)
     return found
-
-
-def _sd(text: str, scale: int) -> float | None:
-    return round(float(text) / scale, 12) if text else None
