@@ -27,8 +27,7 @@ class DataEntry(ABC):
     task: Task | None = "regression"
     classes: int = 0
     splits: int = 1
-    file: DataFile | None = None
-    more_files: tuple[DataFile, ...] = ()
+    files: tuple[DataFile, ...] = ()
     standardised: bool = True
     validation: bool = False
     weights: PublishedWeights | None = None
@@ -47,7 +46,7 @@ class DataEntry(ABC):
 
     def sources(self) -> tuple[DataFile, ...]:
         """Return the files of the set on this machine, the first one first; none for a generated set."""
-        return () if self.file is None else (self.file, *self.more_files)
+        return self.files
 
     def is_here(self) -> bool:
         """Return whether the set loads without a download; files are not checked."""

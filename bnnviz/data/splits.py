@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 
-class Split(NamedTuple):
-    """Sorted row numbers of two parts."""
-
-    train: np.ndarray
-    test: np.ndarray
-
-
-def split_rows(rows: int, split: int) -> Split:
-    """Divide rows as the published splits of the UCI sets do."""
+def split_rows(rows: int, split: int) -> dict[str, np.ndarray]:
+    """Return the sorted numbers of the rows "train" and "test", as in the published splits of the UCI sets."""
     generator = np.random.RandomState(1)
     for _ in range(split + 1):
         order = generator.choice(rows, rows, replace=False)
     first_test = round(0.9 * rows)
-    return Split(np.sort(order[:first_test]), np.sort(order[first_test:]))
+    return {"train": np.sort(order[:first_test]), "test": np.sort(order[first_test:])}
 
 
 def divided(x: np.ndarray, y: np.ndarray, **rows: np.ndarray) -> dict[str, np.ndarray]:

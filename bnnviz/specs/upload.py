@@ -49,4 +49,4 @@ def attach(
 
 def training_rows(spec: Spec) -> int:
     """Return the number of training rows of a spec's file."""
-    return len(split_rows(spec.file["rows"], 0).train)
+    return len(split_rows(spec.file["rows"], 0)["train"])

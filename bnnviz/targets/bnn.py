@@ -36,7 +36,6 @@ DataSets = datasets.DataSet | datasets.ImageSet
 class BNN(NetworkCurvature):
     """Posterior distribution of the weights of a neural network; `bnnviz.BNN` documents the parameters."""
 
-    registered = ""
     title = "Your network"
     emits = frozenset({"prediction"})
     start_at_mode = True

@@ -40,19 +40,10 @@ _CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are co
 
 
 class NetworkCurvature(NetworkOutputs):
-    """The negative log posterior of a network's weights, with gradient and curvature.
-
-    Attributes
-    ----------
-    likelihood : Likelihood
-    widest : int
-        Units of the widest layer of a multilayer perceptron.
-    x, y : Tensor
-        The training rows.
-    """
+    """The negative log posterior of a network's weights, with gradient and curvature."""
 
     likelihood: likelihoods.Likelihood
-    widest: int
+    widest: int  # units of the widest layer of a perceptron
     x: Tensor
     y: Tensor
     _native: mlp_native.NativeDerivatives | None = None

@@ -56,45 +56,20 @@ class WeightNames(Sequence[str]):
 
 
 class NetworkOutputs(RowTarget):
-    """A target whose states are the concatenated weights of a module.
-
-    Attributes
-    ----------
-    module : torch.nn.Module
-    layers : list of LinearLayer or None
-        Layers of a multilayer perceptron, which is computed by hand; None for other modules.
-    shapes : dict
-        Shapes of the parameters to sample by name, in order.
-    aliases : dict
-        For each name that the module has for a parameter, its name in ``shapes``.
-    frozen : int
-        Number of frozen weights, which keep their values.
-    rules : CallRules
-        How to call the module.
-    likelihood_dim : int
-        Number of likelihood parameters, the last coordinates.
-    own_names : sequence of str
-        Their names.
-    trial : Trial or None
-        The module's outputs in a trial; None if it was not tried.
-    scale_names : list of str
-        Names of the learned scales of weights, whose coordinates follow the weights.
-    whole : bool
-        Whether the network takes integers, as an embedding does.
-    """
+    """A target whose states are the concatenated weights of a module."""
 
     module: nn.Module
-    layers: list[mlp_gradients.LinearLayer] | None
-    shapes: dict[str, torch.Size]
-    aliases: dict[str, str]
-    frozen: int
+    layers: list[mlp_gradients.LinearLayer] | None  # of a perceptron, which is computed by hand
+    shapes: dict[str, torch.Size]  # of the parameters to sample by name, in order
+    aliases: dict[str, str]  # for each name that the module has for a parameter, its name in ``shapes``
+    frozen: int  # weights that keep their values
     rules: modules.CallRules = modules.CallRules()
-    likelihood_dim: int = 0
-    own_names: Sequence[str] = ()
+    likelihood_dim: int = 0  # parameters of the likelihood, the last coordinates
+    own_names: Sequence[str] = ()  # of these
     y: Tensor
     trial: modules.Trial | None = None
-    scale_names: Sequence[str] = ()
-    whole: bool = False
+    scale_names: Sequence[str] = ()  # of the learned scales, whose coordinates follow the weights
+    whole: bool = False  # whether the network takes integers, as an embedding does
     prior_precision: float
     _scale: Tensor | None = None
     _scale_group: Tensor | None = None

@@ -32,12 +32,8 @@ from bnnviz.targets.parameters import Parameter, ParameterDensity
 NAME = "x"
 _ANGLES = 721  # grid for the minimum of a density of angles
 _DRAWS, _INSIDE = 256, 0.9  # number of exact draws to check, and the share that must be in the support
-_FARTHEST, _RISE, _LOOKS, _MOST_AXES = (
-    4,
-    0.1,
-    16,
-    50,
-)  # decades outwards, minimum rise of U per decade, points of each, axes
+_FARTHEST, _LOOKS, _MOST_AXES = 4, 16, 50  # decades outwards, points of each, axes
+_RISE = 0.1  # minimum rise of U per decade
 _LINKS = ("_inv", "_cached_x_y")  # of a transform: its last arguments
 
 
@@ -166,7 +162,8 @@ def _bijection(distribution: Distribution) -> Transform:
         return _bijection(distribution.base_dist)
     if _is_angle(distribution):
         return _around(distribution)
-    if _event_constraint(distribution) is constraints.simplex:  # its transforms may not be bijections
+    support = distribution.support
+    if getattr(support, "base_constraint", support) is constraints.simplex:  # its transforms may not be bijections
         return biject_to(constraints.simplex)
     # Absolute values, as in a half-normal, have no known inverse; the declared support suffices.
     if isinstance(distribution, TransformedDistribution) and all(each.bijective for each in distribution.transforms):
@@ -221,12 +218,6 @@ def _precision(held: Any) -> torch.dtype:
         if isinstance(value, Distribution):
             return _precision(value)
     return torch.float32
-
-
-def _event_constraint(distribution: Distribution) -> Constraint:
-    """Return the constraint of one event."""
-    found = distribution.support
-    return getattr(found, "base_constraint", found)
 
 
 def _check_draws(distribution: Distribution, kind: str, parameter: Parameter) -> None:

@@ -94,7 +94,7 @@ class NativeDerivatives:
         self._derive.argtypes = [ctypes.POINTER(_NativeNetwork), ctypes.POINTER(_NativeRows), _WHOLE, *places]
 
     def __reduce__(self) -> tuple:
-        return _nothing, ()  # copies of a target use PyTorch until a run calls `use_native`
+        return type(None), ()  # copies of a target use PyTorch until a run calls `use_native`
 
     def suit(self, theta: Tensor, rows: Rows) -> bool:
         """Return whether derivatives at states (chains, dim) are available, which tracing prevents, and not slower."""
@@ -155,10 +155,6 @@ def _seen(rows: Rows) -> _NativeRows:
     """Return pointers to contiguous rows."""
     count = rows.y.shape[-1]
     return _NativeRows(count, count if rows.y.ndim > 1 else 0, rows.weight, rows.x.data_ptr(), rows.y.data_ptr())
-
-
-def _nothing() -> None:
-    """Return None, which replaces the derivatives in a copy."""
 
 
 def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:

@@ -12,18 +12,14 @@ from bnnviz import memory
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import modules
+from bnnviz.targets.modules.trial import blaming
 
 
 def module(given: Any) -> nn.Module:
     """Return a copy of a module in evaluation mode."""
     modules.check_structure(given)
-    try:
+    with blaming("The module cannot be copied in evaluation mode ({}); remove attributes that copy.deepcopy rejects."):
         return modules.with_dense_gradients(modules.copied(given).eval())
-    except Exception as error:  # any error of the user's code
-        raise BnnvizError(
-            f"The module cannot be copied in evaluation mode ({error}); remove attributes that copy.deepcopy rejects.",
-            "module",
-        ) from error
 
 
 def scale(name: str, given: Any) -> float:

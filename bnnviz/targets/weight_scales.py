@@ -54,7 +54,10 @@ def scales(
     """Return the scales of a prior; None if all weights have the same."""
     if prior == "equal":
         return None
-    fixed = [torch.full((shape.numel(),), _fan_in(shape) ** -0.5, dtype=torch.float64) for shape in shapes.values()]
+    # The fan-in is at least 1, also for empty parameters.
+    roots = [max(shape[1:].numel(), 1) ** -0.5 for shape in shapes.values()]
+    sizes = [shape.numel() for shape in shapes.values()]
+    fixed = [torch.full((size,), root, dtype=torch.float64) for size, root in zip(sizes, roots, strict=True)]
     if prior == "fan_in":
         return Scales(torch.cat(fixed), None, [], [])
     fixed = [part * (_LOGITS if name in of_logits else 1.0) for name, part in zip(shapes, fixed, strict=True)]
@@ -116,10 +119,6 @@ def _has_law(value: Any) -> bool:
 
 def _matches(pattern: str, name: str) -> bool:
     return fnmatchcase(name, pattern) or name.startswith(f"{pattern}.")
-
-
-def _fan_in(shape: torch.Size) -> int:
-    return max(shape[1:].numel(), 1)  # at least 1, also for empty parameters
 
 
 def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learned: int, rate: float) -> Tensor:

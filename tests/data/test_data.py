@@ -176,7 +176,7 @@ LARGE = ("naval", "protein")  # which do not come with bnnviz
 @pytest.mark.parametrize("name", UCI)
 def test_splits_are_the_published_ones(name):
     rows, splits = UCI[name][0], data.describe(name)["splits"]
-    test = b"".join(split_rows(rows, split)[1].astype("<u2").tobytes() for split in range(splits))
+    test = b"".join(split_rows(rows, split)["test"].astype("<u2").tobytes() for split in range(splits))
     assert hashlib.sha256(test).hexdigest() == SPLITS[name]
 
 
@@ -193,7 +193,7 @@ def test_real_files_have_their_published_numbers(name):
     table = table[:, : inputs + 1]
     assert round(table[:, -1].mean() + 1e-9, 3 if name == "naval" else 2) == mean
     for split in range(facts["splits"]):
-        test, loaded = split_rows(rows, split)[1], data.load(name, split)
+        test, loaded = split_rows(rows, split)["test"], data.load(name, split)
         np.testing.assert_array_equal(loaded.x_test, table[test, :-1])
         np.testing.assert_array_equal(loaded.y_test, table[test, -1])
         np.testing.assert_array_equal(loaded.y_train, np.delete(table[:, -1], test))
@@ -242,7 +242,7 @@ def register(monkeypatch):
                 rows=20,
                 y_label="y",
                 y_unit="m",
-                file=DataFile(WHERE, url, sha256),
+                files=(DataFile(WHERE, url, sha256),),
             )
         )
 

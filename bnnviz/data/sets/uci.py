@@ -17,7 +17,7 @@ import numpy as np
 
 from bnnviz.data.dataset import DataSet
 from bnnviz.data.entry import DataEntry
-from bnnviz.data.files import DataFile, fetch, published
+from bnnviz.data.files import fetch, published
 from bnnviz.data.splits import divided, split_rows
 
 
@@ -25,7 +25,6 @@ from bnnviz.data.splits import divided, split_rows
 class TextTable(DataEntry):
     """A text file of one row per line: numbers, and for classes a name in the last column."""
 
-    file: DataFile
     splits: int = 20
     y_label: str
     y_unit: str = ""
@@ -35,10 +34,11 @@ class TextTable(DataEntry):
 
     def read(self) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
         """Return inputs (rows, inputs), targets (rows,), and the names of the classes, in sorted order."""
+        (place,) = map(fetch, self.files)
         if self.task == "regression":
-            table = np.loadtxt(fetch(self.file))
+            table = np.loadtxt(place)
             return table[:, : self.target], table[:, self.target], ()
-        cells = np.loadtxt(fetch(self.file), delimiter=",", dtype=str)
+        cells = np.loadtxt(place, delimiter=",", dtype=str)
         names, y = np.unique(cells[:, self.target], return_inverse=True)
         x = np.delete(cells[:, : self.target], self.dropped, axis=1).astype(float)
         return x, y, tuple(map(str, names))
@@ -46,7 +46,7 @@ class TextTable(DataEntry):
     def load(self, split: int) -> DataSet:
         """Read one split, downloading the file if needed."""
         x, y, class_names = self.read()
-        rows = self._drawn(len(x), split) if self.sizes else split_rows(len(x), split)._asdict()
+        rows = self._drawn(len(x), split) if self.sizes else split_rows(len(x), split)
         return self.made(
             **divided(x, y, **rows),
             x_label=f"{self.inputs} features",
@@ -69,10 +69,10 @@ def _read_sets() -> tuple[TextTable, ...]:
 
 
 def _table(row: dict[str, str]) -> TextTable:
-    (file,) = published(row.pop("path"))
+    files = published(row.pop("path"))
     numbers = {name: int(row.pop(name)) for name in ("inputs", "rows", "classes", "splits", "target")}
     dropped = tuple(map(int, row.pop("dropped").split()))
-    return TextTable(file=file, dropped=dropped, **numbers, **row)
+    return TextTable(files=files, dropped=dropped, **numbers, **row)
 
 
 SETS = _read_sets()

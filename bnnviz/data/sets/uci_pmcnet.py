@@ -27,7 +27,6 @@ def _weights(folder: str, hidden: str, activation: str) -> PublishedWeights:
 class PaperSplit(DataEntry):
     """Rows in three MATLAB files, one for each part."""
 
-    folder: str
     y_label: str
     y_unit: str = ""
     y_key: str = "y"
@@ -40,7 +39,7 @@ class PaperSplit(DataEntry):
     def load(self, split: int) -> DataSet:
         """Read the files, downloading them if needed; there is one split only."""
         rows = {}
-        for part, file in zip(PARTS, (self.file, *self.more_files), strict=True):
+        for part, file in zip(PARTS, self.files, strict=True):
             arrays = read_mat(file)
             rows[f"x_{part}"] = arrays[f"x_{part}"]
             rows[f"y_{part}"] = arrays[f"{self.y_key}_{part}"].ravel() - self.first_class
@@ -64,9 +63,8 @@ class PaperSplit(DataEntry):
 
 
 def _paper(folder: str, hidden: str, activation: str, **more: object) -> PaperSplit:
-    train, val, test = published(*(f"pmcnet_splits/{folder}/{part}_data.mat" for part in PARTS))
-    weights = _weights(folder, hidden, activation)
-    return PaperSplit(folder=folder, file=train, more_files=(val, test), weights=weights, **more)
+    files = published(*(f"pmcnet_splits/{folder}/{part}_data.mat" for part in PARTS))
+    return PaperSplit(files=files, weights=_weights(folder, hidden, activation), **more)
 
 
 _CLASSIFICATION: Task = "classification"
@@ -116,7 +114,7 @@ SETS = (
         y_label="cultivar",
         sizes=(106, 36),
         validation=True,
-        file=published("small_classification/wine.csv")[0],
+        files=published("small_classification/wine.csv"),
     ),
     _paper(
         "Naval",

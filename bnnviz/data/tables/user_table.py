@@ -120,7 +120,7 @@ class UserTable:
             title=self.name,
             doc=" ".join(self.notes),
             task=self.task,
-            **divided(self.x, self.y, **split_rows(len(self.x), split)._asdict()),
+            **divided(self.x, self.y, **split_rows(len(self.x), split)),
             x_label=self.x_names[0] if inputs == 1 else f"{inputs} features",
             y_label=self.target,
             x_names=self.x_names,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.likelihoods.base import Likelihood
-from bnnviz.targets.modules.trial import close, first_line
+from bnnviz.targets.modules.trial import blaming, close
 
 log = logging.getLogger(__name__)
 
@@ -101,8 +101,14 @@ class OwnLikelihood(Likelihood):
             )
         if not torch.equal(found, self._called(one, y)):
             raise BnnvizError("The log likelihood is not deterministic: remove random numbers.", "likelihood")
-        alone = torch.cat([self._alone(one[k : k + 1], y[k : k + 1]) for k in range(len(one))])
-        if not close(alone, found):
+        alone = [self._called(one[k : k + 1], y[k : k + 1]) for k in range(len(one))]
+        if any(not isinstance(each, Tensor) or each.shape != (1,) for each in alone):
+            raise BnnvizError(
+                "The log likelihood of a single row does not have shape (1,), as after squeeze(); index the axis of"
+                " the outputs instead, as in f[:, 0].",
+                "likelihood",
+            )
+        if not close(torch.cat(alone), found):
             raise BnnvizError(
                 "The log likelihood of one row depends on the others, so batches of rows would change it; compute each"
                 " row independently.",
@@ -111,26 +117,10 @@ class OwnLikelihood(Likelihood):
         self._check_gradient(f, y)
         self._one_by_one = not self._maps(f, y)
 
-    def _alone(self, f: Tensor, y: Tensor) -> Tensor:
-        found = self._called(f, y)
-        if not isinstance(found, Tensor) or found.shape != f.shape[:1]:
-            raise BnnvizError(
-                "The log likelihood of a single row does not have shape (1,), as after squeeze(); index the axis of"
-                " the outputs instead, as in f[:, 0].",
-                "likelihood",
-            )
-        return found
-
     def _called(self, f: Tensor, y: Tensor) -> Any:
-        try:
-            with torch.no_grad():
-                return self.function(f, y)
-        except Exception as error:  # any error of the user's code
-            raise BnnvizError(
-                f"The log likelihood cannot be called on outputs of shape {tuple(f.shape)} and observations of shape"
-                f" {tuple(y.shape)}: {first_line(error)}.",
-                "likelihood",
-            ) from error
+        shapes = f"outputs of shape {tuple(f.shape)} and observations of shape {tuple(y.shape)}"
+        with blaming(f"The log likelihood cannot be called on {shapes}: {{}}.", "likelihood"), torch.no_grad():
+            return self.function(f, y)
 
     def _check_gradient(self, f: Tensor, y: Tensor) -> None:
         """Raise if values at outputs (draws, rows, outputs) have no finite slope."""

@@ -7,7 +7,8 @@ import logging
 import math
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -48,6 +49,15 @@ def first_line(error: Exception) -> str:
     """Return the first line of an error of the user's code, without its full stop."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:_LONGEST].rstrip(".")
+
+
+@contextmanager
+def blaming(sentence: str, field: str = "module") -> Iterator[None]:
+    """Raise a `BnnvizError` for any error of the user's code in a block; ``{}`` of the sentence is its first line."""
+    try:
+        yield
+    except Exception as error:
+        raise BnnvizError(sentence.format(first_line(error)), field) from error
 
 
 def is_of_precision(error: Exception) -> bool:
@@ -98,22 +108,15 @@ def tried(module: nn.Module, x: Tensor, rules: CallRules) -> Trial:
 def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: CallRules) -> None:
     """Raise unless a module computes in its current precision."""
     device = next(module.parameters()).device
-    name, other = (str(kind).removeprefix("torch.") for kind in (dtype, _other(dtype)))
-    try:
-        with torch.no_grad():
-            found = calls.call(
-                module,
-                {},
-                trial.x.to(device, dtype if trial.x.is_floating_point() else None),
-                rules._replace(restores=True),
-            )
-    except Exception as error:  # any error of the user's code
-        raise BnnvizError(
-            f"The module cannot compute in {name} ({first_line(error)}): its forward has tensors or casts of another"
-            f" precision; sample with dtype={other!r}, or register these tensors as buffers (register_buffer) and cast"
-            " to x.dtype.",
-            "dtype",
-        ) from error
+    other = torch.float32 if dtype == torch.float64 else torch.float64
+    name, other = (str(kind).removeprefix("torch.") for kind in (dtype, other))
+    x = trial.x.to(device, dtype if trial.x.is_floating_point() else None)
+    blame = (
+        f"The module cannot compute in {name} ({{}}): its forward has tensors or casts of another precision; sample"
+        f" with dtype={other!r}, or register these tensors as buffers (register_buffer) and cast to x.dtype."
+    )
+    with blaming(blame, "dtype"), torch.no_grad():
+        found = calls.call(module, {}, x, rules._replace(restores=True))
     exact = trial.outputs.to(device)
     off = float((found.to(exact) - exact).abs().max() / exact.abs().max().clamp_min(1e-12))
     if dtype != torch.float64 and off > _ROUGH:
@@ -173,10 +176,6 @@ def _reads(module: nn.Module, x: Tensor) -> bool:
     return True
 
 
-def _other(dtype: torch.dtype) -> torch.dtype:
-    return torch.float32 if dtype == torch.float64 else torch.float64
-
-
 def some_rows(x: Tensor) -> Tensor:
     """Return a few evenly spread rows, at least two, which may be equal."""
     if not len(x):
@@ -200,15 +199,12 @@ def _bearable(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules: Ca
 def _first_rules(module: nn.Module, outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> CallRules:
     """Return the rules that do not depend on derivatives."""
     before, given = calls.attributes(module), x.clone()
-    try:
-        with torch.no_grad(), calls.SeenFunctions() as seen:
-            outputs(theta, given, rules._replace(copies=False))
-    except Exception as error:  # any error of the user's code
-        raise BnnvizError(
-            f"The module cannot be called with a draw's weights instead of its parameters: {first_line(error)}; let its"
-            " forward read them as attributes of the module.",
-            "module",
-        ) from error
+    blame = (
+        "The module cannot be called with a draw's weights instead of its parameters: {}; let its forward read them as"
+        " attributes of the module."
+    )
+    with blaming(blame), torch.no_grad(), calls.SeenFunctions() as seen:
+        outputs(theta, given, rules._replace(copies=False))
     restores = calls.leaves_something(before)
     for child, values in before:
         calls.restore(child, values)
@@ -247,14 +243,12 @@ def _check_repeats(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules)
 def _check_rows_alone(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
     with torch.no_grad():
         together = outputs(theta, x, rules)
-        try:
+        blame = (
+            "The module cannot process one row alone ({}), so rows have no likelihood; avoid batch statistics, as in"
+            " batch normalisation in training mode."
+        )
+        with blaming(blame):
             alone = torch.cat([outputs(theta, row[None], rules) for row in x], 1)
-        except Exception as error:  # any error of the user's code
-            raise BnnvizError(
-                f"The module cannot process one row alone ({first_line(error)}), so rows have no likelihood; avoid"
-                " batch statistics, as in batch normalisation in training mode.",
-                "module",
-            ) from error
     if alone.shape != together.shape or not close(alone, together):
         raise BnnvizError(
             "The module's output for one row depends on the others, so rows have no likelihood; use layer or group"
@@ -305,24 +299,16 @@ def _derivatives(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -
     theta = theta.detach().clone().requires_grad_(True)
     along = _along(theta)
     with torch.enable_grad():
-        try:
+        with blaming("The module cannot be called when derivatives are taken: {}."):
             f = outputs(theta, x, rules)
-        except Exception as error:  # any error of the user's code
-            raise BnnvizError(
-                f"The module cannot be called when derivatives are taken: {first_line(error)}.", "module"
-            ) from error
         if not f.requires_grad:
             raise BnnvizError(
                 "The module's outputs do not depend on its weights in a differentiable way; compute them in the forward"
                 " from its parameters in torch, without detach, torch.no_grad, .data or NumPy.",
                 "module",
             )
-        try:
+        with blaming("The module's outputs cannot be differentiated by its weights: {}."):
             first = torch.autograd.grad(_value(f).sum(), theta, create_graph=True)[0]
-        except Exception as error:  # any error of the user's code
-            raise BnnvizError(
-                f"The module's outputs cannot be differentiated by its weights: {first_line(error)}.", "module"
-            ) from error
         return Derivatives(f.detach(), first.detach(), _second(first, along, theta))
 
 
