@@ -48,7 +48,8 @@ from bnnviz.messages import Message, Remedy
 from bnnviz.models import mlp
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
-from bnnviz.targets.bnn_network import WITH_NOISE, family, in_unit_of, outputs_of
+from bnnviz.targets.bnn_network import family, in_unit_of, outputs_of
+from bnnviz.targets.likelihoods import WITH_NOISE
 
 _SLICE_S = 0.2
 _ROWS = 50  # at which the chains' predictions are compared

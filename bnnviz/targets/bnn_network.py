@@ -13,15 +13,11 @@ from bnnviz import data as datasets
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.models import ACTIVATIONS, mlp, parse_hidden
+from bnnviz.targets import likelihoods
 from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.bnn import BNN, NOISES
 from bnnviz.targets.weight_scales import PRIORS
 
-LIKELIHOODS = (
-    *("gaussian", "student_t", "heteroscedastic", "log_normal", "poisson", "negative_binomial"),
-    *("bernoulli", "categorical", "ordinal"),
-)
-WITH_NOISE = ("gaussian", "student_t", "log_normal")  # whose size can be learned
 # The toys' true noise (sd 0.015 on input and target) gives a posterior too narrow to see.
 _TOY_NOISE_SD = 0.05
 
@@ -103,7 +99,7 @@ class Network(BNN):
     )
     family = settings.Choice(
         "auto",
-        objects=["auto", *LIKELIHOODS],
+        objects=["auto", *likelihoods.NAMES],
         when={"data": _REGRESSIONS},
         label="Likelihood",
         doc="Distribution of an observation given the outputs. auto: gaussian for numbers, bernoulli for two classes"
@@ -171,7 +167,7 @@ class Network(BNN):
         widths, path = parse_hidden(chosen["hidden"]), chosen["linear_path"]
         module = mlp(data_set.inputs, widths, outputs, chosen["activation"], path)
         noise = _noise_of(data_set) if chosen["noise_sd"] is None else chosen["noise_sd"]
-        learns = chosen["noise"] if likelihood in WITH_NOISE else "fixed"
+        learns = chosen["noise"] if likelihood in likelihoods.WITH_NOISE else "fixed"
         super().__init__(module, data_set, likelihood, chosen["prior_sd"], noise, learns, chosen["prior"])
         self.param.update(**chosen)
         self._published = self._read_published() if chosen["initial_weights"] == "published" else None
@@ -242,7 +238,11 @@ def outputs_of(data: datasets.DataSet, likelihood: str) -> int:
 def family(data: datasets.DataSet, name: str) -> str:
     """Return the likelihood of a name, that of the task for auto. Refuse one of the other task."""
     of_classes = {"ordinal", "categorical"} | ({"bernoulli"} if data.classes == 2 else set())
-    able = of_classes if data.task == "classification" else set(LIKELIHOODS) - {"bernoulli", "categorical", "ordinal"}
+    able = (
+        of_classes
+        if data.task == "classification"
+        else set(likelihoods.NAMES) - {"bernoulli", "categorical", "ordinal"}
+    )
     if name == "auto":
         return "gaussian" if data.task == "regression" else "bernoulli" if data.classes == 2 else "categorical"
     if name not in able:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +24,7 @@ from bnnviz.data.tables.columns import (
 from bnnviz.data.tables.encoder import framed
 from bnnviz.data.tables.numerals import Decimal, read_numbers
 from bnnviz.data.tables.user_table import UserTable
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,8 +133,8 @@ def _check_lacking(names: list[str], kinds: Mapping[str, str], name: str) -> Non
     """Refuse a file that lacks a column."""
     lacking = [key for key in kinds if key not in names]
     if lacking:
-        close = difflib.get_close_matches(lacking[0], names, n=1)
-        hint = f"; did you mean {close[0]} by {lacking[0]}?" if close else f"; it has {listed(names)}."
+        meant = nearest(lacking[0], names)
+        hint = f"; it has {listed(names)}." if meant is None else f"; did you mean {meant} by {lacking[0]}?"
         raise BnnvizError(f"{name} lacks columns that the network was trained on ({listed(lacking)}){hint}", "x")
 
 

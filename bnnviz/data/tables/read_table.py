@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from reprlib import repr as short_repr
 from typing import Any, NamedTuple, get_args
@@ -27,7 +26,7 @@ from bnnviz.data.tables.encoder import framed
 from bnnviz.data.tables.numerals import DECIMALS, Decimal, are_numbers
 from bnnviz.data.tables.questions import Answer, TableQuestion
 from bnnviz.data.tables.user_table import UserTable
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, nearest
 
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
 _AMOUNTS = Answer("Treat them as amounts (regression)", "task", ("regression",))
@@ -154,8 +153,8 @@ def _find_target(target: str | None, names: list[str], name: str) -> str:
 
 def _hint(given: str, names: list[str]) -> str:
     """Return the hint of a message on a column that does not exist."""
-    close = difflib.get_close_matches(given, names, n=3) or [n for n in names if n.lower() == given.lower()]
-    return f"; did you mean {' or '.join(close)}?" if close else f"; its columns are {listed(names)}."
+    meant = nearest(given, names)
+    return f"; its columns are {listed(names)}." if meant is None else f"; did you mean {meant}?"
 
 
 def _used(names: list[str], leave_out: Sequence[str], target: str, name: str) -> list[str]:

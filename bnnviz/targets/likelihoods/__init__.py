@@ -36,22 +36,24 @@ __all__ = [
     "StudentT",
 ]
 
-_WITHOUT_NOISE = {
-    "bernoulli": Bernoulli,
-    "categorical": Categorical,
+_NAMED: dict[str, type[Likelihood]] = {
+    "gaussian": Normal,
+    "student_t": StudentT,
     "heteroscedastic": Heteroscedastic,
+    "log_normal": LogNormal,
     "poisson": Poisson,
     "negative_binomial": NegativeBinomial,
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
     "ordinal": Ordinal,
 }
-_OF_ONE_SCALE = {"student_t": StudentT, "log_normal": LogNormal}
-NAMES = ("gaussian", *_OF_ONE_SCALE, *_WITHOUT_NOISE)
+NAMES = tuple(_NAMED)
+WITH_NOISE = ("gaussian", "student_t", "log_normal")  # whose size can be learned
 
 
 def default_noise(given: Any, noise_sd: Any) -> str:
     """Return "learned" for a named likelihood with noise if its size is not given, else "fixed"."""
-    named = isinstance(given, str) and (given == "gaussian" or given in _OF_ONE_SCALE)
-    return "learned" if named and noise_sd is None else "fixed"
+    return "learned" if isinstance(given, str) and given in WITH_NOISE and noise_sd is None else "fixed"
 
 
 def scales_of(columns: Tensor) -> list[float]:
@@ -63,7 +65,7 @@ def scales_of(columns: Tensor) -> list[float]:
 def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: int = 1) -> Likelihood:
     """Return the likelihood for a name or function; one that predicts no observations gets the task "outputs"."""
     named = isinstance(given, str) and given in NAMES
-    if learned and not (named and given not in _WITHOUT_NOISE):
+    if learned and not (named and given in WITH_NOISE):
         what = given if named else getattr(given, "name", "callable")
         raise BnnvizError(f"A {what} likelihood has no noise to learn; leave out noise='learned'.", "noise")
     if isinstance(given, Likelihood):
@@ -75,8 +77,8 @@ def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: 
         return OwnLikelihood(given)
     if not named:
         raise none_of("likelihood", given, NAMES, ", or give a function of outputs and observations")
-    if given in _WITHOUT_NOISE:
-        return _WITHOUT_NOISE[given]()
+    if given not in WITH_NOISE:
+        return _NAMED[given]()
     sds = list(noise_sd) if isinstance(noise_sd, Sequence) else [noise_sd] * columns
     if len(sds) != columns:
         raise BnnvizError(
@@ -84,6 +86,6 @@ def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: 
             " for all.",
             "noise_sd",
         )
-    if given in _OF_ONE_SCALE:
-        return _OF_ONE_SCALE[given](scale=sds[0], learned=learned)
-    return Normal(sds[0], learned) if columns == 1 else IndependentNormals(sds, learned)
+    if given == "gaussian":
+        return Normal(sds[0], learned) if columns == 1 else IndependentNormals(sds, learned)
+    return _NAMED[given](scale=sds[0], learned=learned)

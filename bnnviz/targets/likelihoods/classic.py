@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from bnnviz.errors import BnnvizError
+from bnnviz.targets import validation
 from bnnviz.targets.likelihoods.base import Constants, Likelihood, class_numbers
 from bnnviz.targets.likelihoods.normal import IndependentNormals, RealNumbers
 
@@ -45,9 +46,8 @@ class Normal(RealNumbers):
     row_information = 2.0  # by the log sd
 
     def __init__(self, sd: float, learned: bool = False) -> None:
-        if not sd > 0:
-            raise BnnvizError(f"noise_sd = {sd:g} must be above 0.", "noise_sd")
-        self.sd, self._log_sd = sd, Constants([[math.log(sd)]])
+        self.sd = validation.scale("noise_sd", sd)
+        self._log_sd = Constants([[math.log(self.sd)]])
         self.parameters = ("log noise",) if learned else ()
 
     def fitted(self, y: Tensor) -> Likelihood:

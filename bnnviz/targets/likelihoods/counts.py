@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from bnnviz.errors import BnnvizError
+from bnnviz.targets import validation
 from bnnviz.targets.likelihoods.base import Constants, Likelihood, as_like, check_counts, numbers, special
 
 
@@ -89,10 +89,9 @@ class NegativeBinomial(_CountLikelihood):
     spread = 2.0  # sd of the logarithm of the concentration
 
     def __init__(self, concentration: float | None = None) -> None:
-        if concentration is not None and not 0 < concentration < math.inf:
-            raise BnnvizError(f"concentration = {concentration:g} must be above 0 and finite.", "concentration")
+        given = 1.0 if concentration is None else validation.scale("concentration", concentration)
         self.parameters = ("log concentration",) if concentration is None else ()
-        self._log: Constants | Tensor = Constants([[0.0 if concentration is None else math.log(concentration)]])
+        self._log: Constants | Tensor = Constants([[math.log(given)]])
 
     def at(self, raw: Tensor) -> Likelihood:
         """Return the likelihood with the learned concentration of each chain."""

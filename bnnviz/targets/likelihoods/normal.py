@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
+from bnnviz.targets import validation
 from bnnviz.targets.likelihoods.base import Constants, Likelihood, as_like, numbers, special
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
@@ -91,7 +92,7 @@ class IndependentNormals(RealNumbers):
     row_information = 2.0  # by the log sd
 
     def __init__(self, sds: Sequence[float], learned: bool = False) -> None:
-        self.sds, self.columns = _positive(sds, "noise_sd"), len(sds)
+        self.sds, self.columns = tuple(validation.scale("noise_sd", sd) for sd in sds), len(sds)
         self._log_sd = self._base = Constants([math.log(sd) for sd in self.sds])
         self.parameters = tuple(f"log noise[{k}]" for k in range(self.columns)) if learned else ()
 
@@ -153,7 +154,7 @@ class _ScaleFamily(RealNumbers):
     """A family with one scale, which may be learned."""
 
     def __init__(self, scale: float = 1.0, learned: bool = False) -> None:
-        (self.scale,) = _positive([scale], "noise_sd")
+        self.scale = validation.scale("noise_sd", scale)
         self._log_sd = Constants([[math.log(self.scale)]])
         self.parameters = ("log noise",) if learned else ()
 
@@ -191,7 +192,7 @@ class StudentT(_ScaleFamily):
     name = "student_t"
 
     def __init__(self, df: float = 4.0, scale: float = 1.0, learned: bool = False) -> None:
-        (self.df,) = _positive([df], "df")
+        self.df = validation.scale("df", df)
         if not self.df > 2:
             raise BnnvizError(f"df = {df:g} must be above 2, so that observations have a variance.", "df")
         super().__init__(scale, learned)
@@ -274,11 +275,3 @@ class LogNormal(_ScaleFamily):
     def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
         """Draw observations."""
         return np.exp(super().draw(f, rng))
-
-
-def _positive(values: Sequence[float], name: str) -> tuple[float, ...]:
-    found = tuple(float(value) for value in values)
-    for value in found:
-        if not value > 0 or math.isinf(value):
-            raise BnnvizError(f"{name} = {value:g} must be above 0 and finite.", name)
-    return found

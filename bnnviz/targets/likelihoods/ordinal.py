@@ -11,6 +11,7 @@ and with :math:`g_k = \mathrm{d} p_k / \mathrm{d} f` the expected second derivat
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Self
@@ -44,31 +45,23 @@ class Ordinal(Likelihood):
     name = "ordinal"
 
     def __init__(self, classes: int | None = None, cut_points: Sequence[float] | None = None) -> None:
-        self._given = None if cut_points is None else [float(cut) for cut in cut_points]
-        if self._given is not None:
-            rising = all(a < b for a, b in zip(self._given, self._given[1:], strict=False))
-            if not self._given or not rising or not all(map(math.isfinite, self._given)):
+        cuts = None if cut_points is None else [float(cut) for cut in cut_points]
+        if cuts is not None:
+            rising = all(a < b for a, b in itertools.pairwise(cuts))
+            if not cuts or not rising or not all(map(math.isfinite, cuts)):
                 raise BnnvizError("cut_points must be finite and increasing.", "cut_points")
-            if classes not in (None, len(self._given) + 1):
+            if classes not in (None, len(cuts) + 1):
                 raise BnnvizError(
-                    f"{len(self._given)} cut points separate {len(self._given) + 1} classes, not {classes}; omit"
-                    " classes.",
-                    "classes",
+                    f"{len(cuts)} cut points separate {len(cuts) + 1} classes, not {classes}; omit classes.", "classes"
                 )
-            classes = len(self._given) + 1
+            classes = len(cuts) + 1
         if classes is not None and classes < 2:
             raise BnnvizError(f"classes = {classes} must be at least 2.", "classes")
-        self._count = classes
-        self._cuts: Constants | Tensor | None = None
-        if classes is not None:
-            self._set(classes)
-
-    def _set(self, classes: int) -> None:
-        self._count = classes
-        cuts = self._given or [math.log(k / (classes - k)) for k in range(1, classes)]
-        self._cuts = Constants(cuts)
-        if self._given is None:
+        if cuts is None and classes is not None:
+            cuts = [math.log(k / (classes - k)) for k in range(1, classes)]
             self.parameters = ("first cut point", *(f"log gap[{k}]" for k in range(classes - 2)))
+        self._count = classes
+        self._cuts: Constants | Tensor | None = None if cuts is None else Constants(cuts)
 
     def fitted(self, y: Tensor) -> Self:
         """Return the likelihood with the number of observed classes."""
