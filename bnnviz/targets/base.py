@@ -141,7 +141,7 @@ class Target(param.Parameterized):
         """Return U and its gradient at states shaped like x (chains, dim) as a C function, or None if unavailable."""
         return None
 
-    def change(self, settings: dict[str, Any]) -> None:
+    def change(self, live: dict[str, Any]) -> None:
         """Change ``live`` settings during a run."""
         raise NotImplementedError
 

@@ -16,13 +16,11 @@ https://doi.org/10.1162/08997660260028683).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from bnnviz.errors import BnnvizError
 from bnnviz.targets import likelihoods, mlp_gradients, mlp_native, modules, weight_scales
 from bnnviz.targets.base import differentiate, differentiate_twice, gradients_apart
 from bnnviz.targets.bnn_outputs import NetworkOutputs
@@ -73,23 +71,6 @@ class NetworkCurvature(NetworkOutputs):
     def own_values(self, x: Tensor) -> dict[str, Tensor]:
         """Return the likelihood's parameters, such as ``noise_sd``, at states x (n, dim)."""
         return self.likelihood.natural(self._raw(x)) if self.likelihood_dim else {}
-
-    def noise_sd_of(self, theta: Tensor) -> Tensor:
-        """Return the sd of the observation noise (draws,) of states (draws, dim), on the network's scale.
-
-        Raises
-        ------
-        BnnvizError
-            If the likelihood is not gaussian with one column of observations.
-        """
-        if not isinstance(self.likelihood, likelihoods.Normal):
-            raise BnnvizError(
-                f"A {self.likelihood.name} likelihood has no observation noise that is equal for all rows.",
-                "likelihood",
-            )
-        if self.noise_is_learned:
-            return torch.exp(math.log(self.likelihood.sd) + self._raw(theta)[:, 0])
-        return torch.full(theta.shape[:1], self.likelihood.sd, dtype=theta.dtype, device=theta.device)
 
     def all_rows(self) -> Rows:
         """Return the training rows."""

@@ -191,25 +191,10 @@ class Network(BNN):
             x[:, : len(self._published)] = self._published.to(x) / (1.0 if self._scale is None else self._scale.to(x))
         return x
 
-    def change(self, settings: dict[str, Any]) -> None:
-        """Change the points."""
-        self.with_points(settings["points"])
-
-    def with_points(self, points: list[list[float]] | None) -> None:
-        """Replace the training rows by points between two steps of a live run.
-
-        Parameters
-        ----------
-        points : list of rows or None
-            As in the setting `points`. None restores the rows of the data set.
-
-        Raises
-        ------
-        BnnvizError
-            If the points are incompatible with the data set. The target is not modified.
-        """
+    def change(self, live: dict[str, Any]) -> None:
+        """Replace the training rows by the setting `points` during a run; None restores those of the data set."""
         setting = next(s for s in settings.describe(type(self)) if s["name"] == "points")
-        points = settings.check(setting, points, self.title)
+        points = settings.check(setting, live["points"], self.title)
         original = self._original
         self.replace_rows(*((original.x_train, original.y_train) if points is None else _point_rows(points, original)))
         self.points = points

@@ -234,7 +234,7 @@ def test_points_that_do_not_fit_change_nothing(name, points, words):
     target = targets.Network(data=name, hidden="4")
     before = target.x, target.y, target.data_set
     with pytest.raises(bnnviz.BnnvizError, match=words) as caught:
-        target.with_points(points)
+        target.change({"points": points})
     assert caught.value.field == "points"
     assert all(a is b for a, b in zip(before, (target.x, target.y, target.data_set), strict=True))
     with pytest.raises(bnnviz.BnnvizError, match=words):
@@ -277,8 +277,10 @@ def test_learned_noise_is_one_more_coordinate():
     theta = torch.randn(4, learned.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     theta[:2, -1] = torch.tensor([0.0, 2.0])
     assert torch.equal(learned.outputs(theta, learned.x), fixed.outputs(theta[:, :-1].contiguous(), learned.x))
-    assert torch.allclose(learned.noise_sd_of(theta)[:2], torch.tensor([0.3, 0.3 * np.e], dtype=torch.float64))
-    assert torch.equal(fixed.noise_sd_of(theta), torch.full((4,), 0.3, dtype=torch.float64))
+    assert torch.allclose(
+        learned.own_values(theta)["noise_sd"][:2], torch.tensor([0.3, 0.3 * np.e], dtype=torch.float64)
+    )
+    assert fixed.own_values(theta[:, :-1]) == {}
     rows = learned.initial(1000, torch.Generator().manual_seed(0))
     assert rows.shape == (1000, learned.dim)
 
@@ -289,7 +291,7 @@ def test_learned_noise_has_the_exact_posterior_density():
 
     target = targets.Network(hidden="2", prior_sd=0.5, noise_sd=0.3, noise="learned").to("cpu", torch.float64)
     theta = 0.5 * torch.randn(6, target.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    sd = target.noise_sd_of(theta).numpy()
+    sd = target.own_values(theta)["noise_sd"].numpy()
     f = target.outputs(theta, target.x)[..., 0].numpy()
     log_density = stats.norm(f, sd[:, None]).logpdf(target.y.numpy()).sum(1) + stats.norm(0, 0.5).logpdf(theta).sum(1)
     found = target.potential(theta).numpy()
@@ -326,7 +328,7 @@ def test_gauss_newton_of_learned_noise_is_the_expected_curvature(activation):
     target.to("cpu", torch.float64)
     rng = torch.Generator().manual_seed(0)
     theta = 0.5 * torch.randn(1, target.dim, dtype=torch.float64, generator=rng)
-    f, sd = target.outputs(theta, target.x)[0, :, 0], target.noise_sd_of(theta)
+    f, sd = target.outputs(theta, target.x)[0, :, 0], target.own_values(theta)["noise_sd"]
     total, basis = 0.0, torch.eye(target.dim, dtype=torch.float64)
     count = 3000
     for _ in range(count):

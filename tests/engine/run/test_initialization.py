@@ -52,7 +52,7 @@ def test_a_network_that_learns_its_noise_does_not_set_out_where_it_fits_the_nois
     def noise(**settings: Any) -> torch.Tensor:
         search = StartSearch(target, [HMC(**settings)], x0)
         search.advance(10_000)
-        return target.noise_sd_of(search.start().x)
+        return target.own_values(search.start().x)["noise_sd"]
 
     # The observations have the noise 1, and thirty rows do not tell it from a function of ten inputs.
     assert noise().min() > 0.2
