@@ -23,7 +23,7 @@ class Address(JSComponent):
     _esm = script(__file__, "address.js")
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(**{"width": 0, "height": 0, "margin": 0, "sizing_mode": "fixed", **params})
+        super().__init__(**{"width": 0, "height": 0, "sizing_mode": "fixed", **params})
 
 
 @dataclass

@@ -37,10 +37,10 @@ class Heartbeat:
         self._painted = ColumnDataSource({"number": [0]})
         self._sent.js_on_change("data", CustomJS(args={"sent": self._sent, "painted": self._painted}, code=_PAINTED))
         self._painted.on_change("data", self._acknowledged)
-        keys = Keys(width=0, height=0, margin=0, sizing_mode="fixed")
+        keys = Keys(width=0, height=0, sizing_mode="fixed")
         keys.on_msg(self._message)
         carrier = Spacer(width=0, height=0, tags=[self._sent])
-        self.root = pn.Row(keys, pn.pane.Bokeh(carrier, margin=0), width=0, height=0, margin=0)
+        self.root = pn.Row(keys, pn.pane.Bokeh(carrier, margin=0), width=0, height=0)
         self._number = 0
         self._under_way: dict[int, float] = {}
         self._latencies: deque[float] = deque(maxlen=WINDOW)

@@ -20,7 +20,7 @@ from bnnviz_app import THEME_COOKIE, bokeh_fixes, kept_runs
 from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import class_bar
 from bnnviz_app.components.run.run_chip import LOOK_MS, RunChip
-from bnnviz_app.components.widgets import HEADER, Text
+from bnnviz_app.components.widgets import HEADER, Text, WideColumn
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import HEADER_MENU, is_dark, material, styles
 
@@ -83,15 +83,15 @@ def _offered() -> dict[str, PageEntry]:
 
 def _brand(entry: PageEntry) -> Text:
     """Return the name of the project and of the page."""
-    look = {"margin": (0, 0, 0, 4), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["brand"]]}
-    return Text(f"<h1><b>bnnviz</b> {html.escape(entry.title)}</h1>", align="center", **look)
+    look = {"margin": (0, 0, 0, 4), "align": "center", "stylesheets": [_STYLES["brand"]]}
+    return Text(f"<h1><b>bnnviz</b> {html.escape(entry.title)}</h1>", **look)
 
 
 def _purpose(entry: PageEntry) -> Text:
     """Return the heading of a page and its purpose."""
     words = f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
     look = {"stylesheets": [_STYLES["purpose"]], "css_classes": ["purpose"], "margin": (2, 14, 6, 14)}
-    return Text(words, sizing_mode="stretch_width", **look)
+    return Text(words, **look)
 
 
 def _unbind(frame: pmui.Page) -> None:
@@ -126,7 +126,7 @@ def _menu(page: Any) -> pmui.MenuButton:
 
 def _drawer(entry: PageEntry, page: Any, frame: pmui.Page) -> None:
     """Let a page open its drawer of settings, which is then sent to the browser."""
-    drawer = pn.Column(sizing_mode="stretch_width", margin=0)
+    drawer = WideColumn()
 
     def fill(opened: bool) -> None:
         if opened and not drawer:

@@ -28,12 +28,7 @@ def class_bar() -> ClassBar | None:
     """Return a bar for a student's page; None for the teacher, and without a class."""
     if not roles.is_class() or roles.present() is roles.OWNER:
         return None
-    return ClassBar(
-        words=WORDS,
-        sizing_mode="stretch_width",
-        margin=0,
-        stylesheets=[SHEETS["pills"], _STYLES["bar"]],
-    )
+    return ClassBar(words=WORDS, sizing_mode="stretch_width", stylesheets=[SHEETS["pills"], _STYLES["bar"]])
 
 
 def class_script() -> str:

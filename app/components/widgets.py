@@ -25,9 +25,22 @@ class Text(pn.pane.HTML):
     """
 
     priority = 0  # never chosen by Panel itself
+    sizing_mode = "stretch_width"
 
     def _update(self, ref: str, model: Any) -> None:
         model.update(**self._process_param_change({"object": self.object}))
+
+
+class WideColumn(pn.Column):
+    """A column as wide as its place."""
+
+    sizing_mode = "stretch_width"
+
+
+class WideRow(pn.Row):
+    """A row as wide as its place."""
+
+    sizing_mode = "stretch_width"
 
 
 def script(beside: str, name: str) -> str:
@@ -105,7 +118,7 @@ class Message:
 
     def __init__(self, **params: Any) -> None:
         params = {"margin": (0, 14), "stylesheets": [_STYLES["message"]]} | params
-        self.root = Text("", visible=False, sizing_mode="stretch_width", **params)
+        self.root = Text(visible=False, **params)
 
     def say(self, sentence: str, failed: bool = False) -> None:
         """Show a message, or remove it if empty."""

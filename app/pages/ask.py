@@ -45,13 +45,8 @@ class AskPage(TextPage):
             }
             for each in content.load().values()
         ]
-        form = PollForm(
-            offers=offers,
-            chosen=self._lesson,
-            sizing_mode="stretch_width",
-            margin=0,
-            stylesheets=[SHEETS["pills"], SHEETS["text"], _STYLES["ask"]],
-        )
+        sheets = [SHEETS["pills"], SHEETS["text"], _STYLES["ask"]]
+        form = PollForm(offers=offers, chosen=self._lesson, sizing_mode="stretch_width", stylesheets=sheets)
         self._lay_out(form)
         self._dress()
         self._readdress()

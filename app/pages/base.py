@@ -25,7 +25,7 @@ from bnnviz_app.components.guidance.help import Guide
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.run.share import Share
 from bnnviz_app.components.run.transport import StepTransport, Transport
-from bnnviz_app.components.widgets import button, set_class
+from bnnviz_app.components.widgets import WideColumn, button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.pages import PAGES
 from bnnviz_app.session import Session
@@ -143,10 +143,10 @@ class TextPage(Page):
     def _lay_out(self, *objects: Any) -> None:
         """Stack these objects."""
         whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as its content: the page scrolls
-        text = pn.Column(*objects, sizing_mode="stretch_width", min_width=0, margin=(0, 24, 30, 24), styles=whole)
+        text = WideColumn(*objects, min_width=0, margin=(0, 24, 30, 24), styles=whole)
         hidden = (self.guide.root, self.address, self.narrator.root)
         sheets = [SHEETS["text_page"]]
-        self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", min_width=0, margin=0, stylesheets=sheets)
+        self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", min_width=0, stylesheets=sheets)
         self.main = [self._outer]
 
     def _turn(self) -> None:
@@ -179,7 +179,7 @@ class RunPage(Page):
         self.left = self._controls(visit.spec)
         self.caption, self.share = Caption(self._remedy), Share(self.what)
         self.transport = self._transport()
-        self.stage = pn.Column(sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["stage"]])
+        self.stage = pn.Column(sizing_mode="stretch_both", stylesheets=[SHEETS["stage"]])
         self.stage.styles = {"grid-template": self.grid} if self.grid else {}
         self.components: list[PageComponent] = []
         self._build(visit)
@@ -315,7 +315,6 @@ class RunPage(Page):
         return pn.FlexBox(
             *(*controls, *([opens] if self.settings else [])),
             sizing_mode="stretch_width",
-            margin=0,
             align_items="center",
             styles={"padding": "2px 12px", "flex": "none"},
             css_classes=["area-bar"],
@@ -369,7 +368,7 @@ class RunPage(Page):
         """Arrange the page around the stage."""
         bar, hidden = (self.transport.root, self.heartbeat.root), (self.guide.root, self.share.root)
         around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
-        self.main = [pn.Column(*around, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])]
+        self.main = [pn.Column(*around, sizing_mode="stretch_both", stylesheets=[SHEETS["page"]])]
 
     def _turn(self) -> None:
         for shown in self.components:

@@ -13,7 +13,7 @@ from bnnviz.experiments.record import records
 from bnnviz.experiments.table import summary
 from bnnviz_app.address import named
 from bnnviz_app.components.cards.experiment_card import ExperimentCard
-from bnnviz_app.components.widgets import Text
+from bnnviz_app.components.widgets import Text, WideColumn
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
@@ -31,10 +31,8 @@ class _Section:
         doi = f" doi:{paper.doi}." if paper.doi else ""
         text = f"{html.escape(paper.authors)}.{html.escape(doi)} {html.escape(paper.about)}"
         text = f"<h2>{html.escape(paper.title)}</h2><p>{text}</p>"
-        head = Text(text, sizing_mode="stretch_width", margin=(16, 2, 8, 2), stylesheets=_SHEETS)
-        self.root = pn.Column(
-            head, *(card.root for card in cards), sizing_mode="stretch_width", margin=0, styles=_WHOLE
-        )
+        head = Text(text, margin=(16, 2, 8, 2), stylesheets=_SHEETS)
+        self.root = WideColumn(head, *(card.root for card in cards), styles=_WHOLE)
 
 
 class PapersPage(TextPage):
@@ -49,7 +47,7 @@ class PapersPage(TextPage):
         self._sections = [
             _Section(paper, [card for card in self.cards if paper_of(card.experiment) is paper]) for paper in PAPERS
         ]
-        self._about = Text("", sizing_mode="stretch_width", margin=(14, 2, 4, 2), stylesheets=_SHEETS)
+        self._about = Text(margin=(14, 2, 4, 2), stylesheets=_SHEETS)
         self._lay_out(self._about, *(section.root for section in self._sections))
         self._dress()
         requested = [made[name] for name in opened if name in made]

@@ -19,7 +19,7 @@ from bnnviz_app.components.recordings.actions import RecordingActions
 from bnnviz_app.components.recordings.figures import recording_figures
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.recordings.text import about, results
-from bnnviz_app.components.widgets import Message, ReaderChoice, Text, button
+from bnnviz_app.components.widgets import Message, ReaderChoice, Text, WideColumn, button
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
@@ -53,16 +53,16 @@ class RecordingsPage(TextPage):
             label="Against", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
         )
         self._choice = ReaderChoice((self._coordinate, self._against), lambda event: self._draw())
-        self._quantity = pn.Row(self._coordinate, self._against, margin=0, visible=False)
+        self._quantity = pn.Row(self._coordinate, self._against, visible=False)
         self._text, self._words = self._pane(margin=(0, 2, 6, 2)), self._pane(margin=(4, 2, 4, 2))
         self._table = self._pane(margin=(8, 34, 6, 2), sizing_mode=None, styles=_BESIDE)
-        self.figures = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.figures = WideColumn()
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
             "<p>Runs on disk. Choose one to see its results, or several to compare them.<br>Folder:"
             f" <code>{html.escape(str(paths.recordings()))}</code>.</p>"
         )
-        body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)
+        body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", styles=_WHOLE)
         self._lay_out(head, self._message.root, body)
         self._outer.append(self.actions.dialog.root)
         self._dress()
@@ -71,18 +71,17 @@ class RecordingsPage(TextPage):
     def _left(self) -> pmui.Paper:
         """Return the list of recordings and its actions."""
         again = button("Refresh", lambda: self._reload(self.list.chosen), margin=(6, 2), align="center")
-        inside = pn.Column(again, self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10))
+        inside = WideColumn(again, self.list.root, margin=(4, 10, 10, 10))
         return pmui.Paper(inside, margin=(0, 18, 10, 0), elevation=1, sx={"borderRadius": "8px"}, styles=_LIST)
 
     def _right(self) -> pn.Column:
         """Return the texts and figures of the chosen recordings."""
-        figures = pn.Column(self._quantity, self._words, self.figures, margin=0, styles=_REST)
-        beside = pn.FlexBox(self._table, figures, sizing_mode="stretch_width", margin=0)
-        whole = {"sizing_mode": "stretch_width", "margin": 0, "styles": _SHOWN}
-        return pn.Column(self._text, self.actions.root, beside, **whole)
+        figures = pn.Column(self._quantity, self._words, self.figures, styles=_REST)
+        beside = pn.FlexBox(self._table, figures, sizing_mode="stretch_width")
+        return WideColumn(self._text, self.actions.root, beside, styles=_SHOWN)
 
     def _pane(self, **params: Any) -> Text:
-        return Text("", stylesheets=_SHEETS, **{"sizing_mode": "stretch_width"} | params)
+        return Text(stylesheets=_SHEETS, **params)
 
     def _reload(self, chosen: Sequence[str]) -> None:
         self.list.fill(list(reader.recordings()), chosen)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import html
 from typing import Any
 
-import panel as pn
-
 from bnnviz.figures.marks import FUTURES
 from bnnviz.figures.marks import future as future_number
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, WideColumn, WideRow, button, set_changed, set_class
 from bnnviz_app.session import Session
 from bnnviz_app.theme import SHEETS, entry_colour, styles
 
@@ -27,29 +25,16 @@ class BranchBar(PageComponent):
         self._session, self._large = session, False
         self._futures: list[dict[str, Any]] = []
         self._followed = 0
-        self._text = Text(
-            "",
-            sizing_mode="stretch_width",
-            margin=(0, 12),
-            align="center",
-            stylesheets=[_STYLES["text"], SHEETS["large_caption"]],
-        )
+        sheets = [_STYLES["text"], SHEETS["large_caption"]]
+        self._text = Text(margin=(0, 12), align="center", stylesheets=sheets)
         self._return = button("Back to now", lambda: session.travel("return"), **_BUTTON)
         self._split = button("Fork again", lambda: session.travel("fork"), **_BUTTON)
         self._keep = button("Keep", lambda: session.travel("keep", branch=self._letter), **_BUTTON)
         self._branches = [button("", lambda i=i: self._follow(i), **_BUTTON) for i in range(FUTURES)]
-        self._bar = pn.Row(
-            *self._branches, self._text, self._return, self._split, self._keep,
-            sizing_mode="stretch_width", height=44, margin=0, stylesheets=[_STYLES["bar"]],
-        )  # fmt: skip
+        whole = (*self._branches, self._text, self._return, self._split, self._keep)
+        self._bar = WideRow(*whole, height=44, stylesheets=[_STYLES["bar"]])
         # Without the bar until that is first shown: most pages are painted without it.
-        self.root = pn.Column(
-            sizing_mode="stretch_width",
-            margin=0,
-            visible=False,
-            css_classes=["futures"],
-            stylesheets=[_STYLES["ground"]],
-        )
+        self.root = WideColumn(visible=False, css_classes=["futures"], stylesheets=[_STYLES["ground"]])
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""

@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, WideRow, button, set_changed, set_class
 from bnnviz_app.theme import SHEETS, styles
 
 _STYLES = styles(__file__)
@@ -36,24 +36,11 @@ class Caption(PageComponent):
         self._notice, self._failed, self._large = "", False, False
         self._caption = _NOTHING
         self._offered: list[dict[str, Any]] = []
-        self._text = Text(
-            "",
-            sizing_mode="stretch_width",
-            margin=(0, 14),
-            align="center",
-            stylesheets=[_STYLES["text"], SHEETS["large_caption"]],
-        )
+        sheets = [_STYLES["text"], SHEETS["large_caption"]]
+        self._text = Text(margin=(0, 14), align="center", stylesheets=sheets)
         self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center", stylesheets=[_STYLES["remedies"]])
-        self.root = pn.Row(
-            self._text,
-            self._remedies,
-            sizing_mode="stretch_width",
-            height=64,
-            margin=0,
-            css_classes=["area-caption"],
-            stylesheets=[_STYLES["strip"]],
-            styles={"grid-area": "caption"},
-        )
+        look = {"css_classes": ["area-caption"], "stylesheets": [_STYLES["strip"]], "styles": {"grid-area": "caption"}}
+        self.root = WideRow(self._text, self._remedies, height=64, **look)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""

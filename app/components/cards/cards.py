@@ -12,7 +12,7 @@ import panel as pn
 
 from bnnviz.figures.live.view import View
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import LINK, Text, button, set_changed, set_class
+from bnnviz_app.components.widgets import LINK, Text, WideRow, button, set_changed, set_class
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY, CROWDED = 6, 8  # lines of the table from which on the line height shrinks, in two stages
@@ -54,14 +54,13 @@ class Card(PageComponent):
     ) -> None:
         self.view, self._has_legend = view, legend
         self._title = title_pane((6, 0, 0, 14))
-        look = {"sizing_mode": "stretch_width"}
-        self._note = Text("", margin=(6, 0, 0, 0), stylesheets=[_STYLES["note"], SHEETS["large_card"]], **look)
+        self._note = Text(margin=(6, 0, 0, 0), stylesheets=[_STYLES["note"], SHEETS["large_card"]])
         sheets = [_STYLES["legend"], SHEETS["large_card"]]
-        self._legend = Text(margin=(0, 14, 2, 14), height=None, stylesheets=sheets, **look)
-        head = pn.Row(self._title, *turns, self._note, *tools, margin=0, height=30, **look)
+        self._legend = Text(margin=(0, 14, 2, 14), height=None, stylesheets=sheets)
+        head = WideRow(self._title, *turns, self._note, *tools, height=30)
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
         if beside:
-            body = pn.Row(*beside, body, sizing_mode="stretch_both", margin=0)
+            body = pn.Row(*beside, body, sizing_mode="stretch_both")
         self.root = surface(head, *below, self._legend, body, area=place or view.needs[0])
         self.root.css_classes = [*self.root.css_classes, "figure-card"]
         self.needs = frozenset(view.needs)
@@ -123,8 +122,7 @@ class TitledCard(PageComponent):
         self.retitle(title)
         head = self._title
         if tools:
-            stretch = pn.Spacer(sizing_mode="stretch_width")
-            head = pn.Row(self._title, stretch, *tools, sizing_mode="stretch_width", margin=0)
+            head = WideRow(self._title, pn.Spacer(sizing_mode="stretch_width"), *tools)
         self.root = surface(head, body, area=area)
 
     def retitle(self, title: str) -> None:
@@ -171,7 +169,7 @@ class FiguresCard(ExplainedCard):
     needs = frozenset({"table"})
 
     def __init__(self) -> None:
-        self._rows = Text("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
+        self._rows = Text(sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
         self._frame: dict[str, Any] = {"rows": []}
         super().__init__("<b>Summary</b>", self._rows)
 
@@ -244,7 +242,7 @@ def definition(label: str) -> str:
 
 def title_pane(margin: tuple[int, int, int, int]) -> Text:
     """Return the pane of a card's title."""
-    return Text("", margin=margin, height=20, stylesheets=[_STYLES["title"], SHEETS["large_card"]])
+    return Text(sizing_mode=None, margin=margin, height=20, stylesheets=[_STYLES["title"], SHEETS["large_card"]])
 
 
 def surface(*objects: Any, area: str) -> pn.Column:
@@ -255,7 +253,6 @@ def surface(*objects: Any, area: str) -> pn.Column:
     """
     return pn.Column(
         *objects,
-        margin=0,
         css_classes=[f"area-{area}"],
         sizing_mode="stretch_both",
         styles={"grid-area": area, "min-width": "0", "min-height": "0"},

@@ -17,7 +17,7 @@ from bnnviz.experiments.record import Record
 from bnnviz.experiments.table import AGREE, DIFFER, Result, counts, first_edition, results, summary
 from bnnviz_app import deep_links, thumbnails
 from bnnviz_app.components.still import still
-from bnnviz_app.components.widgets import Text, script
+from bnnviz_app.components.widgets import Text, WideColumn, script
 from bnnviz_app.theme import SHEETS, styles
 
 _CORRIGENDUM = "https://bnnviz.github.io/bnnviz/corrigendum.html"
@@ -70,13 +70,11 @@ class ExperimentCard:
             known=self.measured,
             thumbnail=thumbnails.address(experiment.name),
             sizing_mode="stretch_width",
-            margin=0,
             stylesheets=[_STYLES["head"]],
         )
         self._head.on_msg(self._receive)
-        self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
-        look = {"margin": (0, 0, 8, 0), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["card"]]}
-        self.root = pn.Column(self._head, self._body, **look)
+        self._body = WideColumn(margin=(0, 20, 16, 20), visible=False)
+        self.root = WideColumn(self._head, self._body, margin=(0, 0, 8, 0), stylesheets=[_STYLES["card"]])
 
     @property
     def open(self) -> bool:
@@ -149,7 +147,7 @@ class ExperimentCard:
         return [] if figure is None else [still(figure, self._large)]
 
     def _text(self, text: str) -> Text:
-        return Text(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
+        return Text(text, margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
 
     def _together(self) -> str:
         found = deep_links.together(self.experiment)

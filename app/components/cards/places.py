@@ -5,12 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Set
 
-import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.figures.places import ORDER, PLACES, titles
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import ReaderChoice, Text, set_changed, set_class
+from bnnviz_app.components.widgets import ReaderChoice, Text, WideRow, set_changed, set_class
 from bnnviz_app.theme import styles
 
 _LINES = {
@@ -38,15 +37,9 @@ class Place(PageComponent):
         self.parts: list[str] = []
         self._tabs = pmui.RadioButtonGroup(options=[], size="small", margin=0, sx=_TAB)
         self._choice = ReaderChoice((self._tabs,), lambda event: self._turn(event.new))
-        self._line = Text("", sizing_mode="stretch_width", margin=(4, 4, 0, 12), stylesheets=[_STYLES["line"]])
-        self.root = pn.Row(
-            *(self._tabs, self._line),
-            sizing_mode="stretch_width",
-            margin=0,
-            min_height=30,
-            styles={"grid-area": f"{name}-tabs", "order": str(ORDER[name])},
-            stylesheets=[_STYLES["tabs"]],
-        )
+        self._line = Text(margin=(4, 4, 0, 12), stylesheets=[_STYLES["line"]])
+        area = {"grid-area": f"{name}-tabs", "order": str(ORDER[name])}
+        self.root = WideRow(self._tabs, self._line, min_height=30, styles=area, stylesheets=[_STYLES["tabs"]])
 
     @property
     def front(self) -> str | None:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.files import plain_json
-from bnnviz_app.components.widgets import Message, ReaderChoice, set_changed
+from bnnviz_app.components.widgets import Message, ReaderChoice, WideColumn, set_changed
 from bnnviz_app.theme import EXPLAINED_ABOVE
 
 Setting = dict[str, Any]
@@ -70,7 +69,7 @@ class SettingControl:
         self._label, self._words = self.widget.label, ""
         slid = isinstance(self.widget, pmui.FloatSlider | pmui.IntSlider)
         self._choice = ReaderChoice((self.widget,), self._chosen, "value_throttled" if slid else "value")
-        self.root = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.root = WideColumn()
 
     def show(self, shown: bool) -> None:
         """Show or hide it; until it is first shown the browser does not have it."""
@@ -211,7 +210,7 @@ class Controls:
         # Fold the settings that begin a new run if there are live ones.
         self._fold = folded("More settings, each begins a new run", lambda: rest) if live and rest else None
         shown = live + rest if self._fold is None else [*live, self._fold]
-        self.root = pn.Column(*shown, sizing_mode="stretch_width", margin=0)
+        self.root = WideColumn(*shown)
         self._hide()
 
     def __contains__(self, name: str) -> bool:
@@ -273,7 +272,7 @@ def _fits(value: Any, fits: list[Any] | dict[str, float]) -> bool:
 
 def folded(title: str, make: Callable[[], list[Any]], gap: int = 6) -> pmui.Accordion:
     """Fold something away."""
-    inside = pn.Column(sizing_mode="stretch_width", margin=0)
+    inside = WideColumn()
     fold = pmui.Accordion(
         (title, inside), sizing_mode="stretch_width", margin=(4, gap), sx=_FOLD, title_variant="subtitle1"
     )

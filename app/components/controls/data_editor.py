@@ -50,7 +50,7 @@ class PointEditor(PageComponent):
         self.presets = pmui.MenuButton(label="Points", items=[], variant="outlined", size="small", visible=False)
         self.presets.on_click(self._picked)
         # Empty until there are classes: the page is painted sooner.
-        self.which = pn.Row(margin=0)
+        self.which = pn.Row()
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Take the points of a new run."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import ReaderChoice, Text
+from bnnviz_app.components.widgets import ReaderChoice, Text, WideRow
 from bnnviz_app.theme import SHEETS, TIGHT
 
 PCA, COORDINATES, CANONICAL = "PC 1, PC 2", "coordinates", "canonical PCs"
@@ -34,8 +33,8 @@ class PlanePicker(PageComponent):
         wide = _SEARCH | {"margin": (0, 4), "sizing_mode": "stretch_width"}
         self._x, self._y = (pmui.AutocompleteInput(label=label, **wide) for label in ("across", "up"))
         # Empty until it is first shown: most pages are painted without it.
-        self.coordinates = pn.Row(sizing_mode="stretch_width", margin=(4, 10), visible=False)
-        self.note = Text("", sizing_mode="stretch_width", margin=(2, 14, 4, 14), visible=False, stylesheets=[_NOTE])
+        self.coordinates = WideRow(margin=(4, 10), visible=False)
+        self.note = Text(margin=(2, 14, 4, 14), visible=False, stylesheets=[_NOTE])
         self._choice = ReaderChoice((self.kind, self._x, self._y), lambda event: self._ask())
         self.kind.param.watch(lambda event: self._reveal(), "value")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
@@ -13,7 +12,7 @@ from bnnviz.specs.race import FEWEST, MOST, START, RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.controls.controls import Controls, folded
 from bnnviz_app.components.controls.sidebar import SpecSidebar, column, section
-from bnnviz_app.components.widgets import button, icon_button
+from bnnviz_app.components.widgets import WideColumn, WideRow, button, icon_button
 from bnnviz_app.theme import entry_colour
 
 (BUDGET,) = RaceSpec.described()
@@ -43,13 +42,8 @@ class EntryControl:
         )
         self._select.param.watch(self._picked, "value")
         self._remove = icon_button("close", "Remove this sampler", lambda: on_remove(self), margin=(12, 4, 0, 0))
-        self._under = pn.Column(sizing_mode="stretch_width", margin=0)
-        self.root = pn.Column(
-            pn.Row(self._select, self._remove, sizing_mode="stretch_width", margin=0),
-            self._under,
-            sizing_mode="stretch_width",
-            margin=(2, 8, 2, 12),
-        )
+        self._under = WideColumn()
+        self.root = WideColumn(WideRow(self._select, self._remove), self._under, margin=(2, 8, 2, 12))
         self._build()
 
     @property
@@ -119,7 +113,7 @@ class RaceSidebar(SpecSidebar):
         super().__init__(catalogue, on_spec, spec, [BUDGET])
         self._samplers = catalogue["samplers"]
         self._entries: list[EntryControl] = []
-        self._column = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._column = WideColumn()
         self._add = button("Add a sampler", self._append, icon="add", margin=(2, 14))
         samplers, race = (section("SAMPLERS"), self._column, self._add), (section("RACE"), self._run.root)
         self.root = column(self.tools, section("TARGET"), self.target.root, *samplers, *race)

@@ -12,7 +12,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.controls import CHANGED, Controls
-from bnnviz_app.components.widgets import ReaderChoice, Text, icon_button
+from bnnviz_app.components.widgets import ReaderChoice, Text, WideColumn, WideRow, icon_button
 from bnnviz_app.theme import EXPLAINED_ABOVE, styles
 
 _DATA = "data"
@@ -45,12 +45,12 @@ class CatalogueChoice:
         options = {item["title"]: item["name"] for item in items}
         #: The choice, and the setting that matters most: both have their place outside of the settings.
         self.select = pmui.Select(label=label, options=options, value=first, theme_config=EXPLAINED_ABOVE, **IN_BAR)
-        self.foremost = pn.Column(width=190, min_height=52, margin=0)
+        self.foremost = pn.Column(width=190, min_height=52)
         self._preset = pmui.Select(label="Preset", options=[_CUSTOM], description=_NO_PRESET, **_SELECT)
         self._pick = ReaderChoice((self.select,), lambda event: self._picked())
         self._preset_pick = ReaderChoice((self._preset,), lambda event: self._preset_picked(event.new))
-        self._under = pn.Column(sizing_mode="stretch_width", margin=0)
-        self.root = pn.Column(self._under, sizing_mode="stretch_width", margin=0)
+        self._under = WideColumn()
+        self.root = WideColumn(self._under)
         self._build()
 
     @property
@@ -142,7 +142,7 @@ class SpecSidebar(PageComponent):
         )
         self.search.param.watch(lambda event: self._seek(event.new), "value_input")
         self.undo = icon_button("undo", "Undo the last change", self._go_back, margin=(8, 8, 0, 0), disabled=True)
-        self.tools = pn.Row(self.search, self.undo, sizing_mode="stretch_width", margin=0)
+        self.tools = WideRow(self.search, self.undo)
         self._titles = {data["name"]: data["title"] for data in catalogue["data"]}
         self.target = CatalogueChoice(
             catalogue["targets"], "Target", self._titles, self._renew, self._target_changed, self._first(spec).target
@@ -350,6 +350,6 @@ def section(title: str) -> Text:
     return Text(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_STYLES["section"]])
 
 
-def column(*objects: Any) -> pn.Column:
+def column(*objects: Any) -> WideColumn:
     """Stack the contents of the sidebar."""
-    return pn.Column(*objects, sizing_mode="stretch_width", margin=(2, 0, 16, 0), css_classes=["area-sidebar"])
+    return WideColumn(*objects, margin=(2, 0, 16, 0), css_classes=["area-sidebar"])

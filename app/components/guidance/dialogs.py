@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import panel as pn
 import panel_material_ui as pmui
+
+from bnnviz_app.components.widgets import WideColumn
 
 
 class Dialog:
-    """Show a dialog over the page."""
+    """Show a dialog over the page, whose content is made when it opens first."""
 
-    def __init__(self, title: str, *inside: Any) -> None:
-        self._title, self._inside = title, inside
+    def __init__(self, title: str, make: Callable[[], Sequence[Any]]) -> None:
+        self._title, self._make = title, make
         self._dialog: pmui.Dialog | None = None
-        self.root = pn.Column(sizing_mode="stretch_width", height=0, margin=0)
+        self.root = WideColumn(height=0)
 
     @property
     def is_open(self) -> bool:
@@ -23,26 +25,11 @@ class Dialog:
 
     def show(self, shown: bool = True) -> None:
         """Open or close it."""
-        if self._dialog is None:
-            if not shown:
-                return
-            self._dialog = self._make()
+        if self._dialog is None and shown:
+            look = {"width_option": "md", "sizing_mode": "stretch_width"}
+            self._dialog = pmui.Dialog(
+                *self._make(), title=self._title, open=True, show_close_button=True, close_on_click=True, **look
+            )
             self.root.append(self._dialog)
-        self._dialog.open = shown
-
-    def retitle(self, title: str) -> None:
-        """Change the title."""
-        self._title = title
         if self._dialog is not None:
-            self._dialog.title = title
-
-    def _make(self) -> pmui.Dialog:
-        return pmui.Dialog(
-            *self._inside,
-            title=self._title,
-            open=True,
-            show_close_button=True,
-            close_on_click=True,
-            width_option="md",
-            sizing_mode="stretch_width",
-        )
+            self._dialog.open = shown

@@ -22,20 +22,15 @@ class Guide:
 
     def __init__(self, page: str) -> None:
         tables = _HELP | {"Words": dict(content.glossary().values())}
-        self.words = _about(page) + "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
-        self._words = Text(self.words, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
-        self._dialog = Dialog(TITLE, self._words)
+        entry = (PAGES | OF_CLASS)[page]
+        about = f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
+        self.words = about + "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
+        self._dialog = Dialog(TITLE, lambda: [Text(self.words, stylesheets=[_STYLES["guide"]])])
         self.root = self._dialog.root
 
     def toggle(self) -> None:
         """Open or close."""
         self._dialog.show(not self._dialog.is_open)
-
-
-def _about(page: str) -> str:
-    """Return the purpose of a page."""
-    entry = (PAGES | OF_CLASS)[page]
-    return f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
 
 
 def _table(meanings: dict[str, str]) -> str:

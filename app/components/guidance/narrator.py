@@ -30,7 +30,7 @@ class Narrator(PageComponent):
     """Announce the latest event, immediately after a step and occasionally while the run plays."""
 
     def __init__(self, playing: Callable[[], bool] = lambda: False, figures: bool = False) -> None:
-        self.root = Access(width=0, height=0, margin=0, sizing_mode="fixed")
+        self.root = Access(width=0, height=0, sizing_mode="fixed")
         self.needs = frozenset({"caption", "status"} if figures else {"caption"})
         self._playing, self._figures = playing, figures
         self._pace = Throttle(least=PACE_S)

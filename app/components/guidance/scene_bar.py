@@ -49,7 +49,7 @@ class SceneBar(PageComponent):
         self.number = 0
         self._asking = False
         self.root = StepBar(
-            sizing_mode="stretch_width", margin=0, css_classes=["closed"], stylesheets=[SHEETS["pills"], _STYLES["bar"]]
+            sizing_mode="stretch_width", css_classes=["closed"], stylesheets=[SHEETS["pills"], _STYLES["bar"]]
         )
         self.root.on_msg(lambda event: self.go(event.data))
 
@@ -130,8 +130,8 @@ class SceneMenu:
 
     def __init__(self, examples: Sequence[dict[str, Any]]) -> None:
         self._examples = examples
-        self._list = Text("", stylesheets=[_STYLES["list"]], sizing_mode="stretch_width")
-        self._dialog = Dialog("Examples and scenes", self._list)
+        self._list = Text(stylesheets=[_STYLES["list"]])
+        self._dialog = Dialog("Examples and scenes", lambda: [self._list])
         self.root = self._dialog.root
 
     def show(self, flags: dict[str, str]) -> None:

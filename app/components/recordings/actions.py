@@ -7,6 +7,7 @@ import io
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
@@ -44,11 +45,9 @@ class RecordingActions:
         rename = button("Rename", self._rename, margin=beside, **look)
         delete = button("Delete", self._ask, color="error", margin=(10, 0, 4, 12), **look)
         naming, sending = (self._new_name, rename), (self._form, self._download)
-        self.root = pn.FlexBox(*naming, *sending, delete, margin=0, sizing_mode="stretch_width")
-        self._question = Text("", sizing_mode="stretch_width", margin=(0, 4, 10, 4), stylesheets=[SHEETS["text"]])
-        yes = button("Delete it for good", self._delete, color="error", variant="contained", margin=4)
-        no = button("Keep it", lambda: self.dialog.show(False), margin=4, **look)
-        self.dialog = Dialog("Delete this recording?", self._question, pn.Row(no, yes, margin=0))
+        self.root = pn.FlexBox(*naming, *sending, delete, sizing_mode="stretch_width")
+        self._question = Text(margin=(0, 4, 10, 4), stylesheets=[SHEETS["text"]])
+        self.dialog = Dialog("Delete this recording?", self._confirmation)
 
     def show(self) -> None:
         """Offer the actions on the chosen recordings."""
@@ -61,6 +60,11 @@ class RecordingActions:
     def _name_file(self) -> None:
         if len(self._list.chosen) == 1:
             self._download.filename = self._list.chosen[0] + suffix(self._form.value)
+
+    def _confirmation(self) -> list[Any]:
+        yes = button("Delete it for good", self._delete, color="error", variant="contained", margin=4)
+        no = button("Keep it", lambda: self.dialog.show(False), variant="outlined", margin=4)
+        return [self._question, pn.Row(no, yes)]
 
     def _rename(self) -> None:
         (name,), new = self._list.chosen, (self._new_name.value_input or "").strip()

@@ -6,11 +6,10 @@ import html
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.engine.recording.reader import Recording
-from bnnviz_app.components.widgets import Text
+from bnnviz_app.components.widgets import Text, WideColumn
 from bnnviz_app.theme import styles
 
 _MOST = 60  # shown at a time; the search finds the others
@@ -28,9 +27,9 @@ class RecordingList:
             label="Search", placeholder="a name, a sampler, a data set", size="small", sizing_mode="stretch_width"
         )
         self.search.param.watch(lambda event: self._show(), "value_input")
-        self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._count = Text("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_STYLES["row"]])
-        self.root = pn.Column(self.search, self._count, self._rows, sizing_mode="stretch_width", margin=0)
+        self._rows = WideColumn()
+        self._count = Text(margin=(4, 8), stylesheets=[_STYLES["row"]])
+        self.root = WideColumn(self.search, self._count, self._rows)
 
     @property
     def chosen(self) -> list[str]:
@@ -63,16 +62,15 @@ class RecordingList:
             text = f"{len(shown)} of {len(self.found)} recordings{more}"
         self._count.object = f"<div>{html.escape(text)}</div>"
 
-    def _row(self, name: str) -> pn.Column:
+    def _row(self, name: str) -> WideColumn:
         recording, wrong = self.found[name]
         if wrong is None:
             about = " · ".join(html.escape(part) for part in _facts(recording))
         else:
             short = wrong.replace(str(recording.folder), name)  # its location is known
             about = f"<span class='wrong'>{html.escape(short)}</span>"
-        look = {"sizing_mode": "stretch_width", "margin": (0, 6, 6, 38), "stylesheets": [_STYLES["row"]]}
-        text = Text(f"<div>{about}</div>", **look)
-        return pn.Column(self._boxes[name], text, sizing_mode="stretch_width", margin=0)
+        text = Text(f"<div>{about}</div>", margin=(0, 6, 6, 38), stylesheets=[_STYLES["row"]])
+        return WideColumn(self._boxes[name], text)
 
     def _text(self, name: str) -> str:
         recording, wrong = self.found[name]

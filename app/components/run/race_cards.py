@@ -6,7 +6,6 @@ import html
 import math
 from typing import Any
 
-import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.figures.base import Figure
@@ -15,7 +14,7 @@ from bnnviz.figures.live.view import View
 from bnnviz.numerals import count
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.run.transport import Cell, StepTransport, rate
-from bnnviz_app.components.widgets import Text, set_changed
+from bnnviz_app.components.widgets import Text, WideRow, set_changed
 from bnnviz_app.session import Session
 from bnnviz_app.theme import entry_colour, styles
 
@@ -84,9 +83,9 @@ class RaceTransport(StepTransport):
     """Show buttons for a race, and the budget where a run has its timeline."""
 
     def __init__(self, session: Session, pictures: Any = None) -> None:
-        self._budget = Text("", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_STYLES["budget"]])
+        self._budget = Text(height=36, margin=(0, 14), stylesheets=[_STYLES["budget"]])
         middle = [self._budget] if pictures is None else [pictures, self._budget]
-        super().__init__(session, pn.Row(*middle, sizing_mode="stretch_width", margin=0))
+        super().__init__(session, WideRow(*middle))
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""

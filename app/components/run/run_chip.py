@@ -20,9 +20,9 @@ class RunChip:
     def __init__(self, runs: KeptRuns, browser: str) -> None:
         self._runs, self._browser = runs, browser
         self._run: KeptRun | None = None
-        self._text = Text("", margin=(0, 6), align="center")
+        self._text = Text(sizing_mode=None, margin=(0, 6), align="center")
         end = button("End run", self._end, **HEADER)
-        self.root = pn.Row(self._text, end, margin=0, align="center", visible=False, css_classes=["kept-run"])
+        self.root = pn.Row(self._text, end, align="center", visible=False, css_classes=["kept-run"])
         self.look()
 
     def look(self) -> None:

@@ -32,7 +32,7 @@ class Share:
 
     def __init__(self, what: str = "run") -> None:
         self._shown = CopyTexts(sizing_mode="stretch_width", stylesheets=[SHEETS["pills"], _STYLES["share"]])
-        self._dialog = Dialog(f"Share this {what}", self._shown)
+        self._dialog = Dialog(f"Share this {what}", lambda: [self._shown])
         self.root = self._dialog.root
 
     def show(self, spec: Spec | RaceSpec, query: str) -> None:

@@ -13,7 +13,7 @@ import panel_material_ui as pmui
 from bnnviz.figures.live.view import View
 from bnnviz.numerals import count
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, WideColumn, WideRow, button, set_changed, set_class
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, SHEETS, styles
 
@@ -62,7 +62,7 @@ class Transport(PageComponent):
             stylesheets=[SHEETS["unlabelled"], _STYLES["speed"]],
             css_classes=["second"],
         )
-        self._status = Text("", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]])
+        self._status = Text(height=22, margin=0, stylesheets=[_STYLES["status"]])
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
         self._steps = pmui.MenuButton(label="Step", width=92, size="small", **_BUTTON)
         self._steps.on_click(lambda item: self.back() if item["kind"] == "back" else self.step(item["kind"]))
@@ -72,18 +72,9 @@ class Transport(PageComponent):
             middle = self._strip(timeline)
         row.append(middle or pn.Spacer(sizing_mode="stretch_width", height=1))
         self._show_events(self.steps_events)
-        self.root = pn.Column(
-            pn.Row(
-                *row,
-                sizing_mode="stretch_width",
-                height=42,
-                margin=(3, 0, 0, 0),
-                align="center",
-                stylesheets=[_STYLES["buttons"]],
-            ),
-            self._status,
-            sizing_mode="stretch_width",
-            margin=0,
+        buttons = WideRow(*row, height=42, margin=(3, 0, 0, 0), align="center", stylesheets=[_STYLES["buttons"]])
+        self.root = WideColumn(
+            *(buttons, self._status),
             styles={"padding": "0 16px 2px", "box-sizing": "border-box", "flex": "none"},
             css_classes=["area-transport"],
             stylesheets=[_STYLES["bar"]],

@@ -48,23 +48,16 @@ class RowQuestion(PageComponent):
         self._row: np.ndarray | None = None
         self._form: RowForm | None = None
         self._answer: Text | None = None
-        self._dialog: Dialog | None = None
-        # The browser has nothing of it before it is opened: the page is painted sooner.
-        self.root = pn.Column(sizing_mode="stretch_width", height=0, margin=0)
+        self._dialog = Dialog("Predict a row", self._build)
+        self.root = self._dialog.root
 
     @property
     def needs(self) -> frozenset[str]:
         """The prediction, while the dialog is open."""
-        return frozenset({_PART}) if self._is_open else frozenset()
-
-    @property
-    def _is_open(self) -> bool:
-        return self._dialog is not None and self._dialog.is_open
+        return frozenset({_PART}) if self._dialog.is_open else frozenset()
 
     def show(self) -> None:
         """Open."""
-        if self._dialog is None:
-            self._build()
         self._dialog.show()
         pn.state.execute(self._fill)
 
@@ -72,7 +65,7 @@ class RowQuestion(PageComponent):
         """Ask the new run for the row."""
         if self._answer is not None:
             self._say(_WAITS)
-        if self._is_open:
+        if self._dialog.is_open:
             pn.state.execute(self._fill)
 
     def update(self, frame: dict[str, Any]) -> None:
@@ -84,12 +77,11 @@ class RowQuestion(PageComponent):
             values = self._table.y
             self._say(answer_html(part, self._table.target, (float(values.min()), float(values.max()))))
 
-    def _build(self) -> None:
-        self._form = RowForm(sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["form"]])
+    def _build(self) -> list[Any]:
+        self._form = RowForm(sizing_mode="stretch_width", stylesheets=[_STYLES["form"]])
         self._form.on_msg(self._receive)
-        self._answer = Text(_WAITS, sizing_mode="stretch_width", margin=(10, 0, 0, 0), stylesheets=[_STYLES["answer"]])
-        self._dialog = Dialog("Predict a row", self._form, self._answer)
-        self.root.append(self._dialog.root)
+        self._answer = Text(_WAITS, margin=(10, 0, 0, 0), stylesheets=[_STYLES["answer"]])
+        return [self._form, self._answer]
 
     async def _fill(self) -> None:
         """Build the form of the running table if it is new, and request a prediction."""

@@ -6,10 +6,8 @@ import html
 from collections.abc import Callable
 from typing import Any
 
-import panel as pn
-
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, WideRow, button, set_changed, set_class
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -24,18 +22,11 @@ class VerdictBar(PageComponent):
 
     def __init__(self, on_row: Callable[[], None], on_data: Callable[[], None]) -> None:
         self._about = ""
-        self._text = Text("", sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["text"]])
+        self._text = Text(margin=0, stylesheets=[_STYLES["text"]])
         look = {"variant": "outlined", "margin": 0}
-        self.root = pn.Row(
-            self._text,
-            button("Predict a row", on_row, **look),
-            button("Columns", on_data, **look),
-            sizing_mode="stretch_width",
-            margin=0,
-            visible=False,
-            css_classes=["verdict"],
-            stylesheets=[_STYLES["bar"]],
-        )
+        buttons = button("Predict a row", on_row, **look), button("Columns", on_data, **look)
+        look = {"css_classes": ["verdict"], "stylesheets": [_STYLES["bar"]]}
+        self.root = WideRow(self._text, *buttons, visible=False, **look)
 
     def arrange(self, emits: frozenset[str]) -> None:
         """Show it where a run gives a verdict."""

@@ -19,7 +19,7 @@ from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.tables.column_table import LEFT, TARGET, ColumnTable
 from bnnviz_app.components.tables.opening import OpenedTable, TableChoices, TableReading, first_choices, look
-from bnnviz_app.components.widgets import Message, ReaderChoice, Text, button
+from bnnviz_app.components.widgets import Message, ReaderChoice, Text, WideColumn, WideRow, button
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -28,7 +28,7 @@ _TASKS = {_ASK: _ASK, "regression": "regression", "classification": "classificat
 _DECIMALS = {_ASK: _ASK, "points": ".", "commas": ","}
 _EMPTY = "That file is empty; choose one with a line of names and lines of numbers under it."
 _FIELD = {"size": "small", "margin": (10, 10, 2, 0)}
-_INSIDE = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [_STYLES["inside"]]}
+_INSIDE = {"stylesheets": [_STYLES["inside"]]}
 _WRAPPED = _INSIDE | {"styles": {"flex-wrap": "wrap"}}
 _ZONE = {
     "minHeight": 84,
@@ -46,24 +46,22 @@ class YourData:
 
     def __init__(self, on_spec: Callable[[Spec, list[str]], None]) -> None:
         self._on_spec, self._role = on_spec, roles.present()
-        self._dialog: Dialog | None = None
+        self._dialog = Dialog("Your data", self._build)
+        self.root = self._dialog.root
         self._content, self._name = b"", "your file"
         self._overview: Any = None
         self._left: tuple[str, ...] = ()
         self._opened: OpenedTable | None = None
         self._read_of: TableChoices | None = None
         self._readings = 0
-        self.root = pn.Column(sizing_mode="stretch_width", height=0, margin=0)
 
     def show(self) -> None:
         """Open the dialog."""
-        if self._dialog is None:
-            self._build()
         self._dialog.show()
 
     # ---- construction -------------------------------------------------------------------------------------
 
-    def _build(self) -> None:
+    def _build(self) -> list[Any]:
         self.file = self._drop_zone()
         self._message = Message(margin=(4, 0))
         self._target = pmui.Select(label="Predict the column", options=[], width=230, **_FIELD)
@@ -76,17 +74,13 @@ class YourData:
         self._choice = ReaderChoice(chosen, lambda event: self._read())
         self._columns = ColumnTable(self._choose_role)
         self._question = Message(margin=(4, 0))
-        self._answers = pn.Row(**_WRAPPED)
-        self._notes = Text("", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[_STYLES["notes"]])
+        self._answers = WideRow(**_WRAPPED)
+        self._notes = Text(margin=(4, 0), stylesheets=[_STYLES["notes"]])
         self._play = button("Play", self._begin, variant="contained", icon="play_arrow", disabled=True, margin=(8, 0))
-        fields = pn.Row(*chosen, **_WRAPPED)
-        self._asked = pn.Column(
-            *(fields, self._columns.root, self._question.root, self._answers, self._play, self._notes),
-            visible=False,
-            **_INSIDE,
-        )
-        self._dialog = Dialog("Your data", self.file, self._message.root, self._asked)
-        self.root.append(self._dialog.root)
+        fields = WideRow(*chosen, **_WRAPPED)
+        asked = (fields, self._columns.root, self._question.root, self._answers, self._play, self._notes)
+        self._asked = WideColumn(*asked, visible=False, **_INSIDE)
+        return [self.file, self._message.root, self._asked]
 
     def _drop_zone(self) -> File:
         most = self._role.upload(upload.MOST_BYTES) // 1_000_000
