@@ -54,12 +54,8 @@ def read(arguments: Mapping[str, Sequence[bytes]], opening: Any) -> Visit:
     return Visit(spec, sentences, names, flags)
 
 
-def flags(arguments: Mapping[str, Sequence[bytes]]) -> dict[str, str]:
-    """Return the flags that stay in an address."""
-    return {name: arguments[name][0].decode(errors="replace") for name in CARRIED if arguments.get(name)}
-
-
 def named(arguments: Mapping[str, Sequence[bytes]], name: str) -> tuple[dict[str, str], list[str]]:
     """Return the flags that stay in an address, and the names that one of its parameters lists, with commas between."""
-    text = arguments[name][0].decode(errors="replace") if arguments.get(name) else ""
-    return flags(arguments), [each.strip() for each in text.split(",") if each.strip()]
+    given = {key: arguments[key][0].decode(errors="replace") for key in (*CARRIED, name) if arguments.get(key)}
+    listed = given.pop(name, "")
+    return given, [each.strip() for each in listed.split(",") if each.strip()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,18 +77,11 @@ def together(experiment: Experiment) -> DeepLink | None:
     firsts = [case.specs[0] for case in experiment.cases if case.specs]
     if not firsts or not all(isinstance(s, Spec) and of_images(s.target_settings.get("data")) for s in firsts):
         return None
-    return _image_race_link(_alike(firsts)[:MOST])
-
-
-def _alike(specs: Sequence[Spec]) -> list[Spec]:
-    """Return those that have all in common with the first one but the sampler."""
-    first = specs[0]
-    same = [s for s in specs if (s.target, s.target_settings) == (first.target, first.target_settings)]
-    return [s.replace(draws=None, chains=first.chains, seed=first.seed) for s in same]
-
-
-def _image_race_link(entries: Sequence[Spec]) -> DeepLink | None:
+    # Those that have all in common with the first one but the sampler.
+    first = firsts[0]
+    same = [s for s in firsts if (s.target, s.target_settings) == (first.target, first.target_settings)]
+    entries = tuple(s.replace(draws=None, chains=first.chains, seed=first.seed) for s in same[:MOST])
     try:
-        return deep_link(ImageRaceSpec(tuple(entries)).checked())
+        return deep_link(ImageRaceSpec(entries).checked())
     except BnnvizError:
         return None

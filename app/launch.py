@@ -97,15 +97,10 @@ def launch(
     command = _ServeAt(parser, route, gate)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ends its workers
     try:
-        place = ["--port", str(port), "--address", address]
-        command.invoke(parser.parse_args(_options(folder, [*place, "--prefix", prefix])))
+        options = [str(folder), "--port", str(port), "--address", address, "--prefix", prefix, "--log-level", "warning"]
+        options += ["--unused-session-lifetime", str(SESSION_LIFETIME_MS)]
+        options += ["--check-unused-sessions", str(SESSION_CHECK_MS)]
+        options += ["--websocket-max-message-size", str(MOST_MESSAGE)]
+        command.invoke(parser.parse_args(options))
     except (RuntimeError, ValueError) as error:
         raise BnnvizError(f"The dashboard cannot be served: {error}") from error
-
-
-def _options(folder: Path, place: Sequence[str]) -> list[str]:
-    options = [str(folder), *place, "--log-level", "warning"]
-    options += ["--unused-session-lifetime", str(SESSION_LIFETIME_MS)]
-    options += ["--check-unused-sessions", str(SESSION_CHECK_MS)]
-    options += ["--websocket-max-message-size", str(MOST_MESSAGE)]
-    return options

@@ -26,17 +26,8 @@ from bnnviz_app.theme import HEADER_MENU, is_dark, material, styles
 
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
-_LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAGE = (
-    (_FOLDER / name).read_text(encoding="utf-8")
-    for name in (
-        "lost.js",
-        "selects.js",
-        "dialogs.js",
-        "drops.js",
-        "figures.js",
-        "page.html",
-    )
-)
+_FILES = ("lost.js", "selects.js", "dialogs.js", "drops.js", "figures.js", "page.html")
+_TEXTS = {name: (_FOLDER / name).read_text(encoding="utf-8") for name in _FILES}
 # A browser that has chosen no theme has that of its system, until it is closed.
 _PREFERENCE = f"""
 {{
@@ -54,16 +45,9 @@ const theme = cb_obj.dark_theme ? "dark" : "default"
 document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite=Lax`
 """
 
-_TEMPLATE = _PAGE
-for _mark, _script in (
-    ("PREFERENCE", _PREFERENCE),
-    ("BOKEH_FIXES", bokeh_fixes.SCRIPT),
-    ("SELECTS", _SELECTS),
-    ("DIALOGS", _DIALOGS),
-    ("DROPS", _DROPS),
-    ("FIGURES", _FIGURES),
-):
-    _TEMPLATE = _TEMPLATE.replace(_mark, _script)
+_TEMPLATE = _TEXTS["page.html"].replace("PREFERENCE", _PREFERENCE).replace("BOKEH_FIXES", bokeh_fixes.SCRIPT)
+for _name in ("selects", "dialogs", "drops", "figures"):
+    _TEMPLATE = _TEMPLATE.replace(_name.upper(), _TEXTS[f"{_name}.js"])
 
 _AGAIN_MS = 5000  # until a page that had to wait is loaded again
 
@@ -119,7 +103,7 @@ def _menu(page: Any) -> pmui.MenuButton:
         links = [{"label": title, "href": address, "target": "_self"} for title, address in pages.items()]
         menu.items = [*links, {"label": "---"}, *({"label": label} for label in page.menu())]
 
-    page.on_menu = page.on_carried = fill
+    page.on_menu = fill
     fill()
     return menu
 
@@ -158,7 +142,7 @@ def open_page() -> None:
     pn.extension()
     take_own_styles(pn.state.curdoc)
     pn.state.curdoc.theme = DOCUMENT_THEME
-    pn.state.curdoc.js_on_event(ConnectionLost, CustomJS(code=_LOST))
+    pn.state.curdoc.js_on_event(ConnectionLost, CustomJS(code=_TEXTS["lost.js"]))
     waits = roles.OPEN_PAGES.refusal(pn.state.curdoc.session_context)
     if waits is not None:
         _wait(waits)

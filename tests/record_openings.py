@@ -9,11 +9,11 @@ from typing import Any
 from bnnviz.engine.frames import codec
 from bnnviz.engine.host import Host
 from bnnviz_app.opening_frames import FOLDER
-from bnnviz_app.pages.double_well import DoubleWellPage
 from bnnviz_app.pages.lab import FIRST_DRAWS, LabPage
 from bnnviz_app.pages.population import PopulationPage
 from bnnviz_app.pages.race import RacePage
 from bnnviz_app.pages.uncertainty import UncertaintyPage
+from bnnviz_app.pages.wells import DoubleWellPage
 
 ITERATIONS = 200  # of a population, whose run has no end
 SHOWN = ["status", "caption", "table", "timeline", "prediction", "envelope"]  # of the Lab at its opening

@@ -55,7 +55,7 @@ class _Barrier(Router):
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
         """Return a handler that refuses or redirects a request, or None if the gate accepts it."""
-        gate, login = self._gate, self._application.prefix + _LOGIN
+        gate = self._gate
 
         def instead(handler: type[RequestHandler], **how: Any) -> Any:
             return self._application.get_handler_delegate(request, handler, how)
@@ -63,17 +63,17 @@ class _Barrier(Router):
         sentence = gate.refusal(request)
         if sentence is not None:
             return instead(_Refused, status=403, sentence=sentence)
-        if gate.secret is not None and request.path == login:
-            return instead(_Login, gate=gate, home=self._application.prefix + "/")
+        if gate.secret is not None and request.path == self._application.prefix + _LOGIN:
+            return instead(_Login)
         if _TOKEN in request.query_arguments and request.method == "GET":
-            return instead(_TakeToken, gate=gate, login=login)
+            return instead(_TakeToken)
         if gate.lets_in(request):
             STRANGERS.discard(request.connection.stream)
             return None
         if "Authorization" in request.headers and (early := gate.attempts.take(request.remote_ip)):
             return instead(_Refused, status=429, sentence=_too_many(early), early=early)
         if _asks_for_page(request):
-            return instead(_ToLogin, gate=gate, login=login)
+            return instead(_ToLogin)
         return instead(_Refused, status=403, sentence=f"This needs the {gate.secret.what}.")
 
 
@@ -122,11 +122,16 @@ class _Door(RequestHandler):
     def set_default_headers(self) -> None:
         self.set_header("Cache-Control", "no-store")
 
+    @property
+    def _gate(self) -> Gate:
+        return self.settings[GATE]
+
     def _seen(self, address: str) -> str:
         """Return an address relative to this page, which a proxy may serve under another path."""
         return _relative(address, self.request.path)
 
-    def _let_in(self, gate: Gate, secret: Secret) -> None:
+    def _let_in(self, secret: Secret) -> None:
+        gate = self._gate
         how = {"path": "/", "httponly": True, "samesite": "Strict", "secure": self.request.protocol == "https"}
         self.set_cookie(gate.cookie_of(secret), secret.cookie, **how)
         if secret is gate.students and gate.person_cookie not in self.request.cookies:
@@ -137,6 +142,10 @@ class _Door(RequestHandler):
         self.set_status(429)
         self.set_header("Retry-After", math.ceil(early))
         self.finish(_PAGE.format(head="", body=f"<h1>bnnviz</h1><p>{_too_many(early)}</p>"))
+
+    def _to_login(self, address: str) -> None:
+        """Redirect to the login, and from there to an address on this server."""
+        self.redirect(self._seen(f"{self.application.prefix}{_LOGIN}?{urlencode({_NEXT: address})}"))
 
     def _go(self, address: str) -> None:
         """Redirect to an address on this server by a script of the page.
@@ -154,9 +163,6 @@ class _Door(RequestHandler):
 class _TakeToken(_Door):
     """Move the token from the address to a cookie and redirect."""
 
-    def initialize(self, gate: Gate, login: str) -> None:
-        self._gate, self._to_login = gate, login
-
     async def get(self) -> None:
         """Keep a right token as a cookie."""
         gate = self._gate
@@ -165,31 +171,27 @@ class _TakeToken(_Door):
         if gate.secret is None:
             self._go(address)
             return
-        to_login = self._seen(f"{self._to_login}?{urlencode({_NEXT: address})}")
         if gate.secret.token is None:
-            self.redirect(to_login)
+            self._to_login(address)
             return
         secret, early = await gate.attempt(self.get_query_argument(_TOKEN), self.request.remote_ip)
         if secret is not None:
-            self._let_in(gate, secret)
+            self._let_in(secret)
             self._go(address)
         elif early:
             self._refuse(early)
         else:
-            self.redirect(to_login)
+            self._to_login(address)
 
 
 class _ToLogin(_Door):
     """Send a browser without a secret to the login; one that follows a link of another site reloads first."""
 
-    def initialize(self, gate: Gate, login: str) -> None:
-        self._gate, self._to_login = gate, login
-
     def get(self) -> None:
         """Redirect to the login, and from there back."""
         here = _local(self.request.uri, "/")
         if self.request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
-            self.redirect(self._seen(f"{self._to_login}?{urlencode({_NEXT: here})}"))
+            self._to_login(here)
         else:
             self._go(here)
 
@@ -197,8 +199,10 @@ class _ToLogin(_Door):
 class _Login(_Door):
     """Ask for the token or the password."""
 
-    def initialize(self, gate: Gate, home: str) -> None:
-        self._gate, self._home = gate, home
+    @property
+    def _next(self) -> str:
+        home = f"{self.application.prefix}/"
+        return _local(self.get_argument(_NEXT, home), home)
 
     def get(self) -> None:
         """Show the form."""
@@ -208,8 +212,8 @@ class _Login(_Door):
         """Accept the right word."""
         secret, early = await self._gate.attempt(self.get_body_argument("word", ""), self.request.remote_ip)
         if secret is not None:
-            self._let_in(self._gate, secret)
-            self.redirect(self._seen(_local(self.get_body_argument(_NEXT, self._home), self._home)))
+            self._let_in(secret)
+            self.redirect(self._seen(self._next))
         elif early:
             self._refuse(early)
         else:
@@ -217,12 +221,7 @@ class _Login(_Door):
             self._ask(f"That is not the {self._gate.secret.what}.")
 
     def _ask(self, statement: str) -> None:
-        then = _local(self.get_argument(_NEXT, self._home), self._home)
-        fields = {
-            "statement": statement,
-            "action": self._seen(self.request.path),
-            "next": then,
-            "label": self._gate.secret.what.capitalize(),
-        }
+        action, label = self._seen(self.request.path), self._gate.secret.what.capitalize()
+        fields = {"statement": statement, "action": action, "next": self._next, "label": label}
         body = _FORM.format(**{name: html.escape(text, quote=True) for name, text in fields.items()})
         self.finish(_PAGE.format(head="", body=body))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from bnnviz_app.components.widgets import set_class
 
 
 class PageComponent:
@@ -13,6 +16,7 @@ class PageComponent:
     """
 
     needs: frozenset[str] = frozenset()
+    enlarged: Sequence[Any] = ()  # panes whose style sheets have the class "large" for a projector
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
@@ -25,3 +29,5 @@ class PageComponent:
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
+        for pane in self.enlarged:
+            set_class(pane, "large", large)

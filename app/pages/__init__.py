@@ -1,4 +1,4 @@
-"""List the pages of the dashboard: each has a name in the address, a title, and a function that builds it."""
+"""List the pages of the dashboard: each has a name in the address and a module whose `build` makes it."""
 
 from __future__ import annotations
 
@@ -13,67 +13,39 @@ class PageEntry:
     """A page of the dashboard."""
 
     name: str
-    title: str
-    module: str
     purpose: str
     keeps: bool = False
 
     @property
-    def build(self) -> Callable[[], Any]:
+    def title(self) -> str:
+        """The name in the header and in the menu."""
+        return self.name.capitalize()
+
+    @property
+    def module(self) -> str:
+        """The module of the page."""
+        return f"{__name__}.{self.name}"
+
+    @property
+    def build(self) -> Callable[[bool], Any]:
         """The function that builds the page for the current session."""
         return import_module(self.module).build
 
 
 _ENTRIES = (
-    PageEntry("lab", "Lab", "bnnviz_app.pages.lab", "Watch one sampler on one target, step by step or at full speed."),
+    PageEntry("lab", "Watch one sampler on one target, step by step or at full speed."),
+    PageEntry("race", "Let two to six samplers spend the same budget of gradients, and compare their errors."),
+    PageEntry("population", "Watch the proposals of an importance sampler move to where the weight is."),
     PageEntry(
-        "race",
-        "Race",
-        "bnnviz_app.pages.race",
-        "Let two to six samplers spend the same budget of gradients, and compare their errors.",
+        "uncertainty", "See which images samplers are uncertain about, and whether the uncertainty is calibrated."
     ),
-    PageEntry(
-        "population",
-        "Population",
-        "bnnviz_app.pages.population",
-        "Watch the proposals of an importance sampler move to where the weight is.",
-    ),
-    PageEntry(
-        "uncertainty",
-        "Uncertainty",
-        "bnnviz_app.pages.uncertainty",
-        "See which images samplers are uncertain about, and whether the uncertainty is calibrated.",
-    ),
-    PageEntry(
-        "wells",
-        "Wells",
-        "bnnviz_app.pages.double_well",
-        "Compare samplers of functionals and of points on a density with two wells.",
-    ),
-    PageEntry(
-        "papers",
-        "Papers",
-        "bnnviz_app.pages.papers",
-        "Compare the papers' tables and figures with our measurements.",
-        keeps=True,
-    ),
-    PageEntry(
-        "recordings",
-        "Recordings",
-        "bnnviz_app.pages.recordings",
-        "Find, compare and resume recorded runs.",
-        keeps=True,
-    ),
+    PageEntry("wells", "Compare samplers of functionals and of points on a density with two wells."),
+    PageEntry("papers", "Compare the papers' tables and figures with our measurements.", keeps=True),
+    PageEntry("recordings", "Find, compare and resume recorded runs.", keeps=True),
 )
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 #: Pages of a class only.
 OF_CLASS: dict[str, PageEntry] = {
-    "ask": PageEntry(
-        "ask",
-        "Ask",
-        "bnnviz_app.pages.ask",
-        "Ask the class a question, and count its answers without names.",
-        keeps=True,
-    ),
+    "ask": PageEntry("ask", "Ask the class a question, and count its answers without names.", keeps=True),
 }
 FIRST = next(iter(PAGES))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import panel as pn
+from collections.abc import Mapping, Sequence
+
 import param
 from panel.custom import JSComponent
 
 from bnnviz.lessons import content, text
-from bnnviz_app import address
 from bnnviz_app.classroom.poll import LEAST_CHOICES, MOST_CHOICE, MOST_CHOICES, MOST_TEXT
 from bnnviz_app.components.widgets import script
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
-_LESSON = "lesson"
 _STYLES = styles(__file__)
 _LIMITS = {"text": MOST_TEXT, "choice": MOST_CHOICE, "least": LEAST_CHOICES, "most": MOST_CHOICES}
 
@@ -31,11 +30,11 @@ class PollForm(JSComponent):
 class AskPage(TextPage):
     """Show the open question, its counts, and a form for the next one."""
 
-    name, leads = "ask", False
+    name, listed, leads = "ask", "lesson", False
 
-    def __init__(self, dark: bool, flags: dict[str, str], lesson: str) -> None:
+    def __init__(self, dark: bool, flags: Mapping[str, str], lessons: Sequence[str]) -> None:
         super().__init__(dark, flags)
-        self._lesson = lesson if lesson in content.load() else ""
+        self._lesson = next((name for name in lessons[:1] if name in content.load()), "")
         offers = [
             {
                 "name": each.name,
@@ -52,10 +51,7 @@ class AskPage(TextPage):
         self._readdress()
 
     def _in_address(self) -> dict[str, str]:
-        return {_LESSON: self._lesson} if self._lesson else {}
+        return {self.listed: self._lesson} if self._lesson else {}
 
 
-def build(dark: bool) -> AskPage:
-    """Build the page for the current session."""
-    flags, named = address.named(pn.state.session_args, _LESSON)
-    return AskPage(dark, flags, named[0] if named else "")
+build = AskPage.build

@@ -53,8 +53,7 @@ class Page:
         self.dark, self.large = dark, address.is_on(flags, "projector")
         self._leads = self.leads and requests.leads()
         self.on_large: Callable[[], None] = lambda: None  # called when projector mode changes
-        self.on_carried: Callable[[], None] = lambda: None  # called when links to other pages change
-        self.on_menu: Callable[[], None] = lambda: None  # called when the menu changes
+        self.on_menu: Callable[[], None] = lambda: None  # called when the menu or the links in it change
         self.on_settings: Callable[[], None] = lambda: None  # opens or closes the drawer of settings
         self.on_theme: Callable[[], None] = lambda: None  # turns light or dark
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
@@ -76,7 +75,7 @@ class Page:
         """Turn light or dark."""
         self.dark = dark
         self._flags |= {"theme": _THEME[dark]}
-        self._turn()
+        self._dress()
         self._readdress()
 
     @property
@@ -98,16 +97,12 @@ class Page:
         self.large = not self.large
         self._flags.pop("projector", None)
         self._flags |= {"projector": "1"} if self.large else {}
-        self._resize()
+        self._dress()
         self._readdress()
         self.on_large()
-        self.on_menu()
 
-    def _turn(self) -> None:
-        """Apply the theme."""
-
-    def _resize(self) -> None:
-        """Apply projector mode."""
+    def _dress(self) -> None:
+        """Apply theme and projector mode."""
 
     def _in_address(self) -> dict[str, str]:
         """Return the address parameters of the page's content."""
@@ -123,22 +118,25 @@ class Page:
 
     def _readdress(self) -> None:
         self.address.query = url.query_text(self._query() | self._own_query())
-        self.on_carried()
+        self.on_menu()
         if self._leads:
-            place = url.query_text({"page": self.name, **self._place()})
-            requests.current().move(f"?{place}", *self._titles())
+            place, titles, step = self._led_to()
+            requests.current().move(f"?{url.query_text({'page': self.name, **place})}", titles, step)
 
-    def _place(self) -> dict[str, str]:
-        """Return the address parameters by which a class follows the teacher."""
-        return {}
-
-    def _titles(self) -> tuple[dict[str, str], int | None]:
-        """Return the title of the teacher's page in each language, and its step if it has steps."""
-        return {content.DEFAULT: PAGES[self.name].title}, None
+    def _led_to(self) -> tuple[dict[str, str], dict[str, str], int | None]:
+        """Return where a class follows the teacher: address parameters, title in each language, and step if any."""
+        return {}, {content.DEFAULT: PAGES[self.name].title}, None
 
 
 class TextPage(Page):
     """Show a page of text, which scrolls and runs nothing."""
+
+    listed: ClassVar[str]  # the parameter of the address that names what is shown
+
+    @classmethod
+    def build(cls, dark: bool) -> TextPage:
+        """Build the page for the current session."""
+        return cls(dark, *address.named(pn.state.session_args, cls.listed))
 
     def _lay_out(self, *objects: Any) -> None:
         """Stack these objects."""
@@ -149,14 +147,7 @@ class TextPage(Page):
         self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", min_width=0, stylesheets=sheets)
         self.main = [self._outer]
 
-    def _turn(self) -> None:
-        self._dress()
-
-    def _resize(self) -> None:
-        self._dress()
-
     def _dress(self) -> None:
-        """Apply theme and projector mode."""
         set_class(self._outer, "large", self.large)
 
 
@@ -186,17 +177,32 @@ class RunPage(Page):
         self.session.page, self.session.resumes = self.name, visit.flags.get("run")
         self.session.on_begin = self._readdress
         self._lay_out()
-        if self.large:
-            self._resize()
-        if dark:
-            self._turn()
+        if dark or self.large:
+            self._dress()
         self._obey(visit)
         self._readdress()
+
+    @classmethod
+    def build(cls, dark: bool) -> RunPage:
+        """Build the page for the current session and begin its loop."""
+        page = cls(dark, cls.visited())
+        page.session.open()
+        return page
 
     @classmethod
     def opening(cls) -> Any:
         """Return the spec that the page opens on."""
         raise NotImplementedError
+
+    @classmethod
+    def visited(cls) -> address.Visit:
+        """Read the parameters of the current session's address."""
+        opening = cls.opening()
+        found = roles.present().admit(address.read(pn.state.session_args, opening), opening)
+        asked = found.flags.get("page", cls.name)
+        if asked != cls.name:
+            found.sentences.append(f"There is no page {asked!r} here: this is the first one.")
+        return found
 
     @property
     def shared(self) -> Any:
@@ -330,7 +336,7 @@ class RunPage(Page):
 
     def _beside(self, error: BnnvizError) -> None:
         """Show an error next to its control, if there is one."""
-        self.controls.take_back(self.session.spec)
+        self.controls.spec = self.session.spec
         self.controls.error(error)
 
     def _obey(self, visit: address.Visit) -> None:
@@ -370,13 +376,10 @@ class RunPage(Page):
         around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
         self.main = [pn.Column(*around, sizing_mode="stretch_both", stylesheets=[SHEETS["page"]])]
 
-    def _turn(self) -> None:
-        for shown in self.components:
-            shown.theme(self.dark)
-
-    def _resize(self) -> None:
+    def _dress(self) -> None:
         set_class(self.main[0], "large", self.large)
         for shown in self.components:
+            shown.theme(self.dark)
             shown.magnify(self.large)
 
     def _key(self, name: str) -> None:
@@ -391,20 +394,3 @@ def emitted(spec: Spec) -> set[str]:
     items = [*listing["targets"], *listing["samplers"]]
     named = [set(item["emits"]) for item in items if item["name"] in (spec.target, spec.sampler)]
     return set(_ALWAYS).union(*named)
-
-
-def visit(page_class: type[RunPage]) -> address.Visit:
-    """Read the parameters of the current session's address."""
-    opening = page_class.opening()
-    found = roles.present().admit(address.read(pn.state.session_args, opening), opening)
-    asked = found.flags.get("page", page_class.name)
-    if asked != page_class.name:
-        found.sentences.append(f"There is no page {asked!r} here: this is the first one.")
-    return found
-
-
-def open_run_page(page_class: type[RunPage], dark: bool) -> RunPage:
-    """Build a page for the current session and begin its loop."""
-    page = page_class(dark, visit(page_class))
-    page.session.open()
-    return page

@@ -37,7 +37,7 @@ from bnnviz_app.components.tables.row_form import RowQuestion
 from bnnviz_app.components.tables.verdict_bar import VerdictBar
 from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.components.widgets import button, set_changed
-from bnnviz_app.pages.base import PRESETS, RunPage, emitted, preset, visit
+from bnnviz_app.pages.base import PRESETS, RunPage, emitted, preset
 from bnnviz_app.theme import SHEETS
 
 OF_DRAWS = ("trace", "acf", "density", "weights", "graph", "marginal", "ratios")
@@ -58,6 +58,21 @@ class LabPage(RunPage):
     """Show a sampler on a target."""
 
     name, what = "lab", "run"
+
+    @classmethod
+    def build(cls, dark: bool) -> LabPage:
+        """Build the page for the current session and begin its loop."""
+        asked = cls.visited()
+        origin = going_on(asked)
+        if not asked.names and not asked.flags.keys() & _OTHER_OPENINGS and roles.present().keeps:
+            points = (PRESETS / "opening.npz").read_bytes()
+            asked.spec = asked.spec.replace(start=_START, start_points=points, warmup=0)
+        elif origin is None:
+            apply_start(asked, whole=not {"target", "sampler"}.isdisjoint(pn.state.session_args))
+        lab = cls(dark, asked)
+        lab.session.origin = origin
+        lab.session.open()
+        return lab
 
     @classmethod
     def opening(cls) -> Spec:
@@ -218,19 +233,17 @@ class LabPage(RunPage):
         self.session.greet(sentences, failed=False)
 
     def _in_address(self) -> dict[str, str]:
-        codes, scene = super()._in_address(), self.bar.scene
-        if scene is None:
+        codes = super()._in_address()
+        if self.bar.scene is None:
             return codes
-        place = {"scene": scene.name, "step": str(self.bar.number + 1)}
+        place, *_ = self._led_to()
         return place if self.session.spec == self._led else place | codes
 
-    def _place(self) -> dict[str, str]:
-        scene = self.bar.scene
-        return {} if scene is None else {"scene": scene.name, "step": str(self.bar.number + 1)}
-
-    def _titles(self) -> tuple[dict[str, str], int | None]:
-        scene = self.bar.scene
-        return super()._titles() if scene is None else ({"en": scene.title}, self.bar.number + 1)
+    def _led_to(self) -> tuple[dict[str, str], dict[str, str], int | None]:
+        scene, step = self.bar.scene, self.bar.number + 1
+        if scene is None:
+            return super()._led_to()
+        return {"scene": scene.name, "step": str(step)}, {"en": scene.title}, step
 
     def _obey(self, visit: address.Visit) -> None:
         sentences, known = list(visit.sentences), scenes.load()
@@ -445,19 +458,7 @@ class Strip(PageComponent):
         self.reset, self.update, self.theme = view.reset, view.update, view.theme
 
 
-def build(dark: bool) -> LabPage:
-    """Build the page for the current session and begin its loop."""
-    asked = visit(LabPage)
-    origin = going_on(asked)
-    if not asked.names and not asked.flags.keys() & _OTHER_OPENINGS and roles.present().keeps:
-        points = (PRESETS / "opening.npz").read_bytes()
-        asked.spec = asked.spec.replace(start=_START, start_points=points, warmup=0)
-    elif origin is None:
-        apply_start(asked, whole=not {"target", "sampler"}.isdisjoint(pn.state.session_args))
-    lab = LabPage(dark, asked)
-    lab.session.origin = origin
-    lab.session.open()
-    return lab
+build = LabPage.build
 
 
 def without_start(spec: Spec) -> Spec:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
-import panel as pn
-
 from bnnviz.experiments import EXPERIMENTS
 from bnnviz.experiments.paper import PAPERS, Paper, paper_of
 from bnnviz.experiments.record import records
 from bnnviz.experiments.table import summary
-from bnnviz_app.address import named
 from bnnviz_app.components.cards.experiment_card import ExperimentCard
 from bnnviz_app.components.widgets import Text, WideColumn
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
-_OPEN = "open"
 _SAID = 3  # most messages on unknown names in the address
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}  # as high as their content
 _SHEETS = [SHEETS["text"], styles(__file__)["title"]]
@@ -38,7 +34,7 @@ class _Section:
 class PapersPage(TextPage):
     """Show the papers."""
 
-    name = "papers"
+    name, listed = "papers", "open"
 
     def __init__(self, dark: bool, flags: Mapping[str, str], opened: Sequence[str]) -> None:
         super().__init__(dark, flags)
@@ -77,10 +73,7 @@ class PapersPage(TextPage):
 
     def _in_address(self) -> dict[str, str]:
         opened = [card.experiment.name for card in self.cards if card.open]
-        return {_OPEN: ",".join(opened)} if opened else {}
+        return {self.listed: ",".join(opened)} if opened else {}
 
 
-def build(dark: bool) -> PapersPage:
-    """Build the page for the current session."""
-    flags, opened = named(pn.state.session_args, _OPEN)
-    return PapersPage(dark, flags, opened)
+build = PapersPage.build

@@ -15,7 +15,7 @@ from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.pickers import PlanePicker
 from bnnviz_app.components.controls.sidebar import IN_BAR, Sidebar
 from bnnviz_app.components.run.transport import Cell, StepTransport
-from bnnviz_app.pages.base import RunPage, emitted, open_run_page, preset
+from bnnviz_app.pages.base import RunPage, emitted, preset
 
 _POPULATION = "population"  # the part that samplers with a population emit
 _PLANE, _GAUGE, _TABLE = "population", "gauge", "table"
@@ -126,6 +126,4 @@ def _grid(right: list[str]) -> str:
     return f"\n{lines}\n/ minmax(0, 8fr) minmax(0, 6fr) minmax(0, 9fr)\n"
 
 
-def build(dark: bool) -> RunPage:
-    """Build the page for the current session and begin its loop."""
-    return open_run_page(PopulationPage, dark)
+build = PopulationPage.build

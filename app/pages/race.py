@@ -14,7 +14,7 @@ from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.controls.race_sidebar import RaceSidebar
 from bnnviz_app.components.run import race_cards
 from bnnviz_app.components.run.race_cards import EntryCard, RaceTransport
-from bnnviz_app.pages.base import RunPage, open_run_page, preset
+from bnnviz_app.pages.base import RunPage, preset
 
 CURVES = "curves"
 
@@ -94,11 +94,9 @@ class RacePage(RunPage):
         for card in self.cards:
             card.root.visible = race_cards.TITLES[card.part] == self.pictures.value
 
-    def _resize(self) -> None:
+    def _dress(self) -> None:
         self._share_out()
-        super()._resize()
+        super()._dress()
 
 
-def build(dark: bool) -> RunPage:
-    """Build the page for the current session and begin its loop."""
-    return open_run_page(RacePage, dark)
+build = RacePage.build

@@ -14,7 +14,6 @@ from bnnviz.engine.recording import compare, reader
 from bnnviz.engine.recording.export import ExportedDraws
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.marks import SERIES as MOST
-from bnnviz_app.address import named
 from bnnviz_app.components.recordings.actions import RecordingActions
 from bnnviz_app.components.recordings.figures import recording_figures
 from bnnviz_app.components.recordings.listing import RecordingList
@@ -23,7 +22,6 @@ from bnnviz_app.components.widgets import Message, ReaderChoice, Text, WideColum
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
-_CHOSEN = "runs"
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 # The figures are next to the table if both fit, or else below it.
 _BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
@@ -38,7 +36,7 @@ _SHEETS = [SHEETS["text"], styles(__file__)["text"]]
 class RecordingsPage(TextPage):
     """Show the recordings."""
 
-    name = "recordings"
+    name, listed = "recordings", "runs"
 
     def __init__(self, dark: bool, flags: Mapping[str, str], chosen: Sequence[str]) -> None:
         super().__init__(dark, flags)
@@ -65,7 +63,7 @@ class RecordingsPage(TextPage):
         body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", styles=_WHOLE)
         self._lay_out(head, self._message.root, body)
         self._outer.append(self.actions.dialog.root)
-        self._dress()
+        super()._dress()
         self._reload(chosen)
 
     def _left(self) -> pmui.Paper:
@@ -127,14 +125,10 @@ class RecordingsPage(TextPage):
         self.figures[:] = recording_figures(self._kept, label, against, self.dark)
 
     def _in_address(self) -> dict[str, str]:
-        return {_CHOSEN: ",".join(self.list.chosen)} if self.list.chosen else {}
+        return {self.listed: ",".join(self.list.chosen)} if self.list.chosen else {}
 
-    def _turn(self) -> None:
-        super()._turn()
-        self._show()
-
-    def _resize(self) -> None:
-        super()._resize()
+    def _dress(self) -> None:
+        super()._dress()
         self._show()
 
 
@@ -144,7 +138,4 @@ def _shared(names: list[list[str]]) -> list[str]:
     return [name for name in names[0] if all(name in other for other in others)] if names else []
 
 
-def build(dark: bool) -> RecordingsPage:
-    """Build the page for the current session."""
-    flags, chosen = named(pn.state.session_args, _CHOSEN)
-    return RecordingsPage(dark, flags, chosen)
+build = RecordingsPage.build

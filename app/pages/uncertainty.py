@@ -18,7 +18,7 @@ from bnnviz_app.components.controls.image_input import ImageQuestion
 from bnnviz_app.components.controls.race_sidebar import RaceSidebar
 from bnnviz_app.components.run.race_cards import RaceTransport
 from bnnviz_app.components.widgets import ReaderChoice, button
-from bnnviz_app.pages.base import RunPage, open_run_page, preset
+from bnnviz_app.pages.base import RunPage, preset
 from bnnviz_app.theme import SHEETS, TIGHT
 
 _DIGIT, _ENTROPY, _COURSE = "digit", "entropy", "course"
@@ -118,8 +118,8 @@ class UncertaintyPage(RunPage):
             return card
         return Card(view, legend=False)
 
-    def _resize(self) -> None:
-        super()._resize()
+    def _dress(self) -> None:
+        super()._dress()
         self.question.magnify(self.large)
 
     def _turn_attacks(self, part: str) -> None:
@@ -155,6 +155,4 @@ def _of_images(target: dict[str, Any], listing: dict[str, Any]) -> bool:
     return any(setting["choices"] and images.issuperset(setting["choices"]) for setting in target["settings"])
 
 
-def build(dark: bool) -> RunPage:
-    """Build the page for the current session and begin its loop."""
-    return open_run_page(UncertaintyPage, dark)
+build = UncertaintyPage.build

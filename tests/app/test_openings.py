@@ -7,11 +7,11 @@ import pytest
 from bnnviz.engine.run.start_points import held
 from bnnviz_app import opening_frames
 from bnnviz_app.pages.base import PRESETS
-from bnnviz_app.pages.double_well import DoubleWellPage
 from bnnviz_app.pages.lab import _START, FIRST_DRAWS, LabPage
 from bnnviz_app.pages.population import PopulationPage
 from bnnviz_app.pages.race import RacePage
 from bnnviz_app.pages.uncertainty import UncertaintyPage
+from bnnviz_app.pages.wells import DoubleWellPage
 
 
 def test_the_lab_opens_on_points_that_a_run_can_start_from() -> None:

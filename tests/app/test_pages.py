@@ -76,7 +76,7 @@ def test_how_a_page_looks_and_speaks_is_carried_to_the_next(
     query = "&".join(f"{key}={text}" for key, text in {"page": "race", **carried}.items())
     assert f"?{query}" in [item.get("href") for item in document._menu(page).items]
     reported: list[dict[str, str]] = []
-    page.on_carried = lambda: reported.append(page.carried)
+    page.on_menu = lambda: reported.append(page.carried)
     page.theme(not dark)
     assert reported[-1] == carried | {"theme": "default" if dark else "dark"}
     page._project()

@@ -8,7 +8,7 @@ from typing import Any
 from bnnviz.figures.marks import FUTURES
 from bnnviz.figures.marks import future as future_number
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, WideColumn, WideRow, button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, WideColumn, WideRow, button, set_changed
 from bnnviz_app.session import Session
 from bnnviz_app.theme import SHEETS, entry_colour, styles
 
@@ -31,6 +31,7 @@ class BranchBar(PageComponent):
         self._split = button("Fork again", lambda: session.travel("fork"), **_BUTTON)
         self._keep = button("Keep", lambda: session.travel("keep", branch=self._letter), **_BUTTON)
         self._branches = [button("", lambda i=i: self._follow(i), **_BUTTON) for i in range(FUTURES)]
+        self.enlarged = [self._text]
         whole = (*self._branches, self._text, self._return, self._split, self._keep)
         self._bar = WideRow(*whole, height=44, stylesheets=[_STYLES["bar"]])
         # Without the bar until that is first shown: most pages are painted without it.
@@ -46,21 +47,19 @@ class BranchBar(PageComponent):
         forked = bool(self._futures)
         set_changed(self._split, visible=forked and len(self._futures) < FUTURES)
         set_changed(self._keep, visible=forked, label=f"Keep {self._letter} alone" if forked else "Keep")
-        self._reveal(forked or bool(status.get("behind")))
+        shown = forked or bool(status.get("behind"))
+        if shown and not self.root:
+            self.root.append(self._bar)
+        set_changed(self.root, visible=shown)
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
-        set_class(self._text, "large", large)
+        super().magnify(large)
         self._large = large
         self._bar.height = 58 if large else 44
         for each in (*self._branches, self._return, self._split, self._keep):
             each.param.update(size="large" if large else "small", height=46 if large else 32)
         self._dress()
-
-    def _reveal(self, shown: bool) -> None:
-        if shown and not self.root:
-            self.root.append(self._bar)
-        set_changed(self.root, visible=shown)
 
     @property
     def _letter(self) -> str:

@@ -41,6 +41,7 @@ class Caption(PageComponent):
         self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center", stylesheets=[_STYLES["remedies"]])
         look = {"css_classes": ["area-caption"], "stylesheets": [_STYLES["strip"]], "styles": {"grid-area": "caption"}}
         self.root = WideRow(self._text, self._remedies, height=64, **look)
+        self.enlarged = [self._text, self.root]
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
@@ -59,9 +60,8 @@ class Caption(PageComponent):
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
+        super().magnify(large)
         self._large = large
-        for pane in (self._text, self.root):
-            set_class(pane, "large", large)
         for link in self._remedies:
             set_changed(link, height=_LINK_HEIGHT[large])
 

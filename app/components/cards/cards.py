@@ -57,6 +57,7 @@ class Card(PageComponent):
         self._note = Text(margin=(6, 0, 0, 0), stylesheets=[_STYLES["note"], SHEETS["large_card"]])
         sheets = [_STYLES["legend"], SHEETS["large_card"]]
         self._legend = Text(margin=(0, 14, 2, 14), height=None, stylesheets=sheets)
+        self.enlarged = [self._title, self._note, self._legend]
         head = WideRow(self._title, *turns, self._note, *tools, height=30)
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
         if beside:
@@ -104,9 +105,8 @@ class Card(PageComponent):
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
+        super().magnify(large)
         self.view.magnify(LARGE if large else 1.0)
-        for pane in (self._title, self._note, self._legend):
-            set_class(pane, "large", large)
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
@@ -118,7 +118,8 @@ class TitledCard(PageComponent):
     """Show a pane under a title."""
 
     def __init__(self, title: str, body: Any, area: str, tools: Sequence[Any] = ()) -> None:
-        self._body, self._title = body, title_pane((7, 0 if tools else 14, 5, 14))
+        self._title = title_pane((7, 0 if tools else 14, 5, 14))
+        self.enlarged = [body, self._title]
         self.retitle(title)
         head = self._title
         if tools:
@@ -128,11 +129,6 @@ class TitledCard(PageComponent):
     def retitle(self, title: str) -> None:
         """Show another title."""
         self._title.object = f"<h2>{title}</h2>"
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        set_class(self._body, "large", large)
-        set_class(self._title, "large", large)
 
 
 class ExplainedCard(TitledCard):
@@ -188,7 +184,7 @@ class FiguresCard(ExplainedCard):
         meanings = [self._meaning(label) for label, _, _ in rows]
         if self._explaining:
             reported = [(label, meaning) for (label, _, _), meaning in zip(rows, meanings, strict=True) if meaning]
-            lines = "".join(f"<dt>{self._written(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in reported)
+            lines = "".join(f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in reported)
             shown = f"<dl>{lines}</dl>"
         else:
             lines = "".join(
@@ -196,38 +192,30 @@ class FiguresCard(ExplainedCard):
                 for (label, texts, tones), meaning in zip(rows, meanings, strict=True)
             )
             head = f"<tr class='head'><td></td>{self._cells(futures, [''] * len(futures))}</tr>" if futures else ""
-            high = len(rows) + bool(futures) + (0 if futures else sum(map(self._wraps, rows)))
+            # A row of one figure may take two lines in the largest type.
+            wrapped = 0 if futures else sum(len(label) + len(text) > LINE for label, text, _ in rows)
+            high = len(rows) + bool(futures) + wrapped
             size = f"--rows: {high}; --across: {14 + 8 * max(len(futures), 1)}"
             shown = f"<table style='{size}'>{head}{lines}</table>"
         self._turn.visible = any(meanings)
-        lines_taken = (
-            len(rows) + bool(futures) + sum(not label for label, _, _ in rows)
-        )  # without a name it may take two
+        # A row without a name may take two.
+        lines_taken = len(rows) + bool(futures) + sum(not label for label, _, _ in rows)
         set_class(self._rows, "many", lines_taken > MANY)
         set_class(self._rows, "crowded", lines_taken > CROWDED)
-        if self._rows.object != shown:
-            self._rows.object = shown
-
-    def _wraps(self, row: Sequence[str]) -> bool:
-        """Return whether a row of one figure takes two lines in the largest type."""
-        label, text, _ = row
-        return len(label) + len(text) > LINE
+        set_changed(self._rows, object=shown)
 
     def _row(self, label: str, meaning: str, texts: Sequence[str], tones: Sequence[str]) -> str:
         """Return a row; one text without a label has all of its width."""
         if not label and len(texts) == 1:
-            return f"<tr><td colspan='3' class='figure'>{self._written(texts[0])}</td></tr>"
+            return f"<tr><td colspan='3' class='figure'>{html.escape(texts[0])}</td></tr>"
         limit = next((text for beginning, text in _LIMITS.items() if label.startswith(beginning)), "")
         cells = f"{self._cells(texts, tones)}<td class='limit'>{limit}</td>"
-        return f"<tr><td title='{html.escape(meaning)}'>{self._written(label)}</td>{cells}</tr>"
+        return f"<tr><td title='{html.escape(meaning)}'>{html.escape(label)}</td>{cells}</tr>"
 
     def _cells(self, texts: Sequence[str], tones: Sequence[str]) -> str:
         """Return the cells of a row: one text, or that of each future."""
         cells = zip(texts, tones, strict=True)
-        return "".join(f"<td class='{html.escape(tone)} figure'>{self._written(text)}</td>" for text, tone in cells)
-
-    def _written(self, text: str) -> str:
-        return html.escape(text)
+        return "".join(f"<td class='{html.escape(tone)} figure'>{html.escape(text)}</td>" for text, tone in cells)
 
     def _meaning(self, label: str) -> str:
         """Return the definition of a row by its label, or of every row of this table."""

@@ -38,8 +38,6 @@ class LeaderboardCard(ExplainedCard):
 
     def __init__(self, first: str = "error") -> None:
         self._chains = 0
-        self._rows: list[dict[str, Any]] = []
-        self._shown: list[written.Column] = []
         self._leaderboard = Leaderboard(
             first=first, sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLES["table"]]
         )
@@ -48,7 +46,7 @@ class LeaderboardCard(ExplainedCard):
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
         self._chains = scene["entries"][0]["spec"]["chains"]
-        self._rows, self._leaderboard.rows = [], []
+        self._leaderboard.rows = []
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
@@ -56,31 +54,21 @@ class LeaderboardCard(ExplainedCard):
         columns = written.columns_for(table["scores"], table.get("errors", True))
         # Predictive scores come first: a phone shows the first five columns.
         columns.sort(key=lambda each: each.name not in table["scores"])
-        self._rows, self._shown = table["rows"], columns
-        self._write()
+        set_changed(self._leaderboard, columns=[[each.name, each.head, each.doc, each.best > 0] for each in columns])
+        self._leaderboard.rows = [
+            [
+                row["ranks"],
+                entry_colour(row["entry"]),
+                row["name"],
+                written.settings_text(row["settings"]),
+                written.divergence_text(row, self._chains),
+                {each.name: [_number(row.get(each.name)), written.cell(row, each)] for each in columns},
+            ]
+            for row in table["rows"]
+        ]
 
     def _show(self) -> None:
         self._leaderboard.explaining = self._explaining
-        self._write()
-
-    def _write(self) -> None:
-        self._write_columns()
-        self._leaderboard.rows = [self._row(row) for row in self._rows]
-
-    def _row(self, row: dict[str, Any]) -> list[Any]:
-        return [
-            row["ranks"],
-            entry_colour(row["entry"]),
-            row["name"],
-            written.settings_text(row["settings"]),
-            written.divergence_text(row, self._chains),
-            {each.name: [_number(row.get(each.name)), written.cell(row, each)] for each in self._shown},
-        ]
-
-    def _write_columns(self) -> None:
-        """Set the columns and their definitions."""
-        columns = [[each.name, each.head, each.doc, each.best > 0] for each in self._shown]
-        set_changed(self._leaderboard, columns=columns)
 
 
 def _number(value: float | None) -> float | None:

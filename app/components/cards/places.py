@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 
 from bnnviz.figures.places import ORDER, PLACES, titles
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import ReaderChoice, Text, WideRow, set_changed, set_class
+from bnnviz_app.components.widgets import ReaderChoice, Text, WideRow, set_changed
 from bnnviz_app.theme import styles
 
 _LINES = {
@@ -38,6 +38,7 @@ class Place(PageComponent):
         self._tabs = pmui.RadioButtonGroup(options=[], size="small", margin=0, sx=_TAB)
         self._choice = ReaderChoice((self._tabs,), lambda event: self._turn(event.new))
         self._line = Text(margin=(4, 4, 0, 12), stylesheets=[_STYLES["line"]])
+        self.enlarged = [self._line]
         area = {"grid-area": f"{name}-tabs", "order": str(ORDER[name])}
         self.root = WideRow(self._tabs, self._line, min_height=30, styles=area, stylesheets=[_STYLES["tabs"]])
 
@@ -62,10 +63,6 @@ class Place(PageComponent):
         self._show()
         if self.root.visible != had_line:  # the stage needs a row for it, or no more
             self._on_turn()
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        set_class(self._line, "large", large)
 
     def _turn(self, part: str) -> None:
         self._chosen = part

@@ -29,16 +29,6 @@ _FOLD = {
 _MANTISSAS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 
-def label_of(setting: Setting) -> str:
-    """Return a setting's label with its unit."""
-    return f"{setting['label']} ({setting['unit']})" if setting["unit"] else setting["label"]
-
-
-def number_text(value: float) -> str:
-    """Write a number as short as it can be read."""
-    return f"{value:.4g}"
-
-
 def log_steps(low: float, high: float, *values: float) -> list[float]:
     """Return round values from `low` to `high`, evenly spread on a log scale, and the given ones."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -104,7 +94,7 @@ class SettingControl:
                 self.widget.options = self._choices() | {self._titles.get(value, str(value)): value}
             self.widget.value = ("" if value is None else _repr(value)) if self._is_typed else value
         self._mark()
-        self.error("")
+        self.say("", failed=True)
 
     def offer(self, choices: list[str]) -> None:
         """Offer other choices, keeping the chosen one."""
@@ -126,15 +116,8 @@ class SettingControl:
         mark = "" if self.value == self.setting["default"] else CHANGED
         set_changed(self.widget, label=f"{self._label}{self._words}{mark}")
 
-    def error(self, sentence: str) -> None:
-        """Show an error on the value, or remove it if empty."""
-        self._say(sentence, failed=True)
-
-    def note(self, sentence: str) -> None:
-        """Show a note on the value, or remove it if empty."""
-        self._say(sentence, failed=False)
-
-    def _say(self, sentence: str, failed: bool) -> None:
+    def say(self, sentence: str, failed: bool) -> None:
+        """Show an error or a note on the value, or remove it if empty."""
         if sentence and failed not in self._messages:
             self._messages[failed] = Message()
             self.root.append(self._messages[failed].root)
@@ -147,8 +130,9 @@ class SettingControl:
             self._on_change(self.name, self.value)
 
     def _make(self, value: Any) -> Any:
-        common = {**_WIDE, "label": label_of(self.setting), "description": self.setting["doc"], "value": value}
-        kind = self.setting["type"]
+        unit, kind = self.setting["unit"], self.setting["type"]
+        label = f"{self.setting['label']} ({unit})" if unit else self.setting["label"]
+        common = {**_WIDE, "label": label, "description": self.setting["doc"], "value": value}
         if kind == "boolean":
             return pmui.Switch(**common)
         if kind == "choice":
@@ -181,7 +165,7 @@ class SettingControl:
         steps = log_steps(low, high, value, self.setting["default"])
         if self.setting["type"] == "integer":
             return {f"{step:,}": step for step in sorted({int(round(step)) for step in steps})}
-        return {number_text(step): step for step in steps}
+        return {f"{step:.4g}": step for step in steps}
 
 
 class Controls:
@@ -243,14 +227,14 @@ class Controls:
 
     def error(self, name: str, sentence: str) -> None:
         """Show an error next to a control, and unfold it."""
-        self._controls[name].error(sentence)
+        self._controls[name].say(sentence, failed=True)
         if sentence and self._fold is not None and not self._controls[name].setting["live"]:
             self._fold.active = [0]
 
     def clear(self) -> None:
         """Remove all errors."""
         for control in self._controls.values():
-            control.error("")
+            control.say("", failed=True)
 
     def _changed(self, name: str, value: Any) -> None:
         self._hide()

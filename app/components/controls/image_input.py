@@ -9,7 +9,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import ReaderChoice, script, set_changed, set_class
+from bnnviz_app.components.widgets import ReaderChoice, script, set_changed
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -39,6 +39,7 @@ class ImageQuestion(PageComponent):
             css_classes=["asker"],
             stylesheets=[_STYLES["input"]],
         )
+        self.enlarged = [self.root]
         self._angle = ReaderChoice((self.root,), lambda event: on_image({"angle": float(event.new)}), "angle")
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -51,10 +52,6 @@ class ImageQuestion(PageComponent):
         part = frame["digit"]
         words = f"true class {part['classes'][part['observed']]}, turned by {part['angle']:g} degrees"
         set_changed(self.root, shown={"data": part["pixels"]["data"], "words": words})
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        set_class(self.root, "large", large)
 
     def pick(self, index: int) -> None:
         """Ask about a test image."""

@@ -139,10 +139,6 @@ class RaceSidebar(SpecSidebar):
             return True
         return super().error(error)
 
-    @staticmethod
-    def _first(spec: RaceSpec) -> Spec:
-        return spec.entries[0]
-
     def _control(self, number: int, entry: Spec) -> EntryControl:
         return EntryControl(self._samplers, number, entry, self._renew, self._take_out)
 
@@ -156,7 +152,7 @@ class RaceSidebar(SpecSidebar):
         """Add a sampler that does not race yet."""
         racing = {entry.entry.sampler for entry in self._entries}
         name = next((item["name"] for item in self._samplers if item["name"] not in racing), self._samplers[0]["name"])
-        entry = self._spec.entries[0].replace(sampler=name, settings={})
+        entry = self.spec.entries[0].replace(sampler=name, settings={})
         self._entries.append(self._control(len(self._entries), entry))
         self._arrange()
         self._renew()
@@ -177,4 +173,4 @@ class RaceSidebar(SpecSidebar):
         budget = run.pop("budget")
         shared = {"target": self.target.name, "target_settings": settings, **run}
         whole = int(budget) if isinstance(budget, float) and budget.is_integer() else budget
-        return type(self._spec)(tuple(entry.entry for entry in self._entries), whole).replace(**shared)
+        return type(self.spec)(tuple(entry.entry for entry in self._entries), whole).replace(**shared)

@@ -75,7 +75,7 @@ class CatalogueChoice:
     def note(self, sentences: list[str]) -> None:
         """Show notes next to the choice of data, or remove them if empty."""
         if _DATA in self.controls:
-            self.controls[_DATA].note(" ".join(sentences))
+            self.controls[_DATA].say(" ".join(sentences), failed=False)
 
     def _build(self) -> None:
         item = self._items[self.name]
@@ -135,7 +135,8 @@ class SpecSidebar(PageComponent):
         spec: Any,
         settings: Sequence[dict[str, Any]] = (),
     ) -> None:
-        self._on_spec, self._spec = on_spec, spec
+        self._on_spec = on_spec
+        self.spec = spec  # the last one that was run
         self._before: list[Any] = []  # specs, for undo
         self.search = pmui.TextInput(
             label="Search", placeholder=f"{CHANGED.strip()} marks a changed setting", size="small", **_IN_TOOLS
@@ -145,7 +146,7 @@ class SpecSidebar(PageComponent):
         self.tools = WideRow(self.search, self.undo)
         self._titles = {data["name"]: data["title"] for data in catalogue["data"]}
         self.target = CatalogueChoice(
-            catalogue["targets"], "Target", self._titles, self._renew, self._target_changed, self._first(spec).target
+            catalogue["targets"], "Target", self._titles, self._renew, self._target_changed, first_run(spec).target
         )
         run = {setting["name"]: setting for setting in catalogue["run"]}
         # Which devices there are only the backend knows; until then there is the default.
@@ -157,7 +158,7 @@ class SpecSidebar(PageComponent):
 
     def show(self, spec: Any) -> None:
         """Show a spec in the controls."""
-        self._spec, first = spec, self._first(spec)
+        self.spec, first = spec, first_run(spec)
         self.target.show(first.target, first.target_settings)
         # A spec may name a device that is not offered here; a control without it would choose another.
         self._run["device"].offer([*self._devices, first.device])
@@ -172,10 +173,6 @@ class SpecSidebar(PageComponent):
         self._devices = [*self._devices[:1], *names]
         self._run["device"].offer(self._devices)
 
-    def take_back(self, spec: Any) -> None:
-        """Return to this running spec after the controls' spec could not be run."""
-        self._spec = spec
-
     def error(self, error: BnnvizError) -> bool:
         """Show an error next to its control; return False if no control here matches."""
         for controls in self._all_controls():
@@ -183,11 +180,6 @@ class SpecSidebar(PageComponent):
                 controls.error(error.field, error.message.text)
                 return True
         return False
-
-    @staticmethod
-    def _first(spec: Any) -> Spec:
-        """Return the run that represents the spec."""
-        return spec
 
     def _all_controls(self) -> list[Any]:
         return [self.target.controls, self._run]
@@ -204,21 +196,21 @@ class SpecSidebar(PageComponent):
         except BnnvizError as error:
             self.error(error)
             return
-        if spec != self._spec:  # a corrected typing error restarts nothing
+        if spec != self.spec:  # a corrected typing error restarts nothing
             self._keep()
-            self._spec = spec
+            self.spec = spec
             self._on_spec(spec)
 
     def _keep(self) -> None:
         """Keep the spec that is about to be changed."""
-        self._before.append(self._spec)
+        self._before.append(self.spec)
         self.undo.disabled = False
 
     def _go_back(self) -> None:
         """Undo the last change."""
         spec = self._before.pop()
         self.undo.disabled = not self._before
-        now = self._spec
+        now = self.spec
         self.show(spec)
         self._return_to(spec, now)
 
@@ -266,10 +258,10 @@ class Sidebar(SpecSidebar):
 
     def hold(self, points: list[list[float]] | None) -> None:
         """Keep these points for the next spec; None goes back to the data's own with a new run."""
-        self._spec = self._spec.replace(target_settings={**self._spec.target_settings, **self._point_settings(points)})
+        self.spec = self.spec.replace(target_settings={**self.spec.target_settings, **self._point_settings(points)})
         self._remark()
         if points is None:
-            self._on_spec(self._spec)
+            self._on_spec(self.spec)
 
     def apply(self, settings: dict[str, Any]) -> None:
         """Take over settings of the sampler, as a remedy offers them."""
@@ -282,12 +274,12 @@ class Sidebar(SpecSidebar):
     def _remark(self) -> None:
         """Mark the name of data whose points were redrawn."""
         if _DATA in self.target.controls:
-            redrawn = self._spec.target_settings.get("points") is not None
+            redrawn = self.spec.target_settings.get("points") is not None
             self.target.controls[_DATA].remark("points redrawn" if redrawn else "")
 
     def _target_changed(self, changed: dict[str, Any]) -> None:
         if _DATA in changed:
-            self._spec = self._spec.replace(target_settings={})
+            self.spec = self.spec.replace(target_settings={})
         self._renew()
 
     def _point_settings(self, points: list[list[float]] | None) -> dict[str, Any]:
@@ -299,15 +291,15 @@ class Sidebar(SpecSidebar):
             self._renew()
             return
         self.sampler.controls.clear()
-        changed = {name: value for name, value in changed.items() if self._spec.settings[name] != value}
+        changed = {name: value for name, value in changed.items() if self.spec.settings[name] != value}
         try:
-            spec = self._spec.replace(settings={**self._spec.settings, **changed}).checked()
+            spec = self.spec.replace(settings={**self.spec.settings, **changed}).checked()
         except BnnvizError as error:
             self.error(error)
             return
         if changed:
             self._keep()
-            self._spec = spec
+            self.spec = spec
             self._on_live(changed)
 
     def _return_to(self, spec: Spec, now: Spec) -> None:
@@ -320,15 +312,15 @@ class Sidebar(SpecSidebar):
     def _target_settings(self) -> dict[str, Any]:
         """Return the controls' values, and the points as long as the data are the same."""
         settings = self.target.controls.values()
-        same = self.target.name == self._spec.target
-        points = self._spec.target_settings.get("points") if same else None
+        same = self.target.name == self.spec.target
+        points = self.spec.target_settings.get("points") if same else None
         return settings | self._point_settings(points)
 
     def _chosen(self) -> Spec:
         settings = self._target_settings()
         if settings.get("data") not in self._attached:
-            self._spec = self._spec.replace(file=None, attachment=None)
-        spec = self._spec.replace(
+            self.spec = self.spec.replace(file=None, attachment=None)
+        spec = self.spec.replace(
             target=self.target.name,
             target_settings=settings,
             sampler=self.sampler.name,
@@ -339,10 +331,15 @@ class Sidebar(SpecSidebar):
 
     def _keeps_start(self, spec: Spec) -> bool:
         """Return whether points of a recording are still points of the target, as far as the catalogue knows."""
-        before = self._spec
+        before = self.spec
         if spec.target != before.target:
             return False
         return self._dims[spec.target] is not None or spec.target_settings == before.target_settings
+
+
+def first_run(spec: Any) -> Spec:
+    """Return the run that represents a spec: of a race the first."""
+    return spec if isinstance(spec, Spec) else spec.entries[0]
 
 
 def section(title: str) -> Text:

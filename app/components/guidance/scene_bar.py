@@ -51,6 +51,7 @@ class SceneBar(PageComponent):
         self.root = StepBar(
             sizing_mode="stretch_width", css_classes=["closed"], stylesheets=[SHEETS["pills"], _STYLES["bar"]]
         )
+        self.enlarged = [self.root]
         self.root.on_msg(lambda event: self.go(event.data))
 
     @property
@@ -91,10 +92,6 @@ class SceneBar(PageComponent):
         self.scene, self._asking = None, False
         set_class(self.root, "closed", True)
         self._on_leave()
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        set_class(self.root, "large", large)
 
     def _show(self, number: int, again: bool) -> None:
         self.number = number

@@ -13,7 +13,7 @@ import panel_material_ui as pmui
 from bnnviz.figures.live.view import View
 from bnnviz.numerals import count
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, WideColumn, WideRow, button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, WideColumn, WideRow, button, set_changed
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, SHEETS, styles
 
@@ -47,7 +47,7 @@ class Transport(PageComponent):
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # a note next to the device
 
     def __init__(self, session: Session, timeline: View | None, middle: Any = None) -> None:
-        self._session, self._large = session, False
+        self._session = session
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
         self._play = button("Play", self.play, icon="play_arrow", width=104, **look)
         self._speed = pmui.Select(
@@ -63,6 +63,7 @@ class Transport(PageComponent):
             css_classes=["second"],
         )
         self._status = Text(height=22, margin=0, stylesheets=[_STYLES["status"]])
+        self.enlarged = [self._status]
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
         self._steps = pmui.MenuButton(label="Step", width=92, size="small", **_BUTTON)
         self._steps.on_click(lambda item: self.back() if item["kind"] == "back" else self.step(item["kind"]))
@@ -133,14 +134,9 @@ class Transport(PageComponent):
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
-        self._large = large
-        set_class(self._status, "large", large)
-        self._fit_speed()
-
-    def _fit_speed(self) -> None:
-        """Make the choice of a speed as wide as the longest of them."""
-        letters = max(map(len, self._speed.options))
-        width = _ARROW + letters * (_LARGE_LETTER if self._large else _LETTER)
+        super().magnify(large)
+        # As wide as the longest of its choices.
+        width = _ARROW + max(map(len, SPEEDS)) * (_LARGE_LETTER if large else _LETTER)
         set_changed(self._speed, width=max(_NARROWEST, round(width)))
 
     def hide(self, names: Set[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,13 +78,10 @@ def _by_rows(entries: list[dict[str, Any]], rows: int) -> dict[str, Any]:
 def _sized(spec: Spec, hidden: str, role: Role) -> Spec:
     """Return the spec with the requested number of hidden units, up to the limit of the role."""
     requested = [hidden, *(each for each in _PRESET["smaller"] if int(each) < int(hidden))]
-    for last, units in enumerate(requested, 1 - len(requested)):
-        made = spec.replace(target_settings={**spec.target_settings, "hidden": units}).checked()
-        try:
-            role.check(made)
-        except BnnvizError:
-            if not last:
-                raise
-        else:
-            return made
-    raise AssertionError("one of them is returned or refused")
+    made = [spec.replace(target_settings={**spec.target_settings, "hidden": units}).checked() for units in requested]
+    for each in made[:-1]:
+        with contextlib.suppress(BnnvizError):
+            role.check(each)
+            return each
+    role.check(made[-1])
+    return made[-1]

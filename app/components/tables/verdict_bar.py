@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import Text, WideRow, button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, WideRow, button, set_changed
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -23,6 +23,7 @@ class VerdictBar(PageComponent):
     def __init__(self, on_row: Callable[[], None], on_data: Callable[[], None]) -> None:
         self._about = ""
         self._text = Text(margin=0, stylesheets=[_STYLES["text"]])
+        self.enlarged = [self._text]
         look = {"variant": "outlined", "margin": 0}
         buttons = button("Predict a row", on_row, **look), button("Columns", on_data, **look)
         look = {"css_classes": ["verdict"], "stylesheets": [_STYLES["bar"]]}
@@ -43,10 +44,6 @@ class VerdictBar(PageComponent):
         if _PART in frame:
             part = frame[_PART]
             self._write(part["text"], _TONES.get(part["code"], ""))
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        set_class(self._text, "large", large)
 
     def _write(self, sentence: str, tone: str) -> None:
         set_changed(self._text, object=f"<div>{self._about} <span class='{tone}'>{html.escape(sentence)}</span></div>")

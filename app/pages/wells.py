@@ -10,7 +10,7 @@ from bnnviz.specs.wells import WellsSpec
 from bnnviz_app.components.controls.controls import Controls
 from bnnviz_app.components.controls.sidebar import column, section
 from bnnviz_app.components.run.transport import Cell, StepTransport
-from bnnviz_app.pages.base import RunPage, open_run_page
+from bnnviz_app.pages.base import RunPage
 
 _TITLES = {
     "figure": "figure: modes at ±1",
@@ -84,6 +84,4 @@ class DoubleWellPage(RunPage):
             self.session.begin(spec)
 
 
-def build(dark: bool) -> RunPage:
-    """Build the page for the current session and begin its loop."""
-    return open_run_page(DoubleWellPage, dark)
+build = DoubleWellPage.build
