@@ -24,6 +24,7 @@ class Figure:
     needs: ClassVar[tuple[str, ...]]
     x: Axis = Axis("", (0.0, 1.0), "exact")  # the axes, where a drawing has no others
     y: Axis = Axis("", (0.0, 1.0), "exact")
+    always: Sequence[Mark] = ()  # under all other marks
     size: ClassVar[tuple[int, int]] = WIDE
     of_draws: ClassVar[bool] = False  # begins again where the draws do
     place: ClassVar[int] = 99  # among the figures of a run
@@ -51,4 +52,4 @@ class Figure:
 
     def drawing(self, marks: Sequence[Mark] = (), **rest: Any) -> Drawing:
         """Return these marks on the axes of the figure, or on others."""
-        return Drawing(marks, **{"x": self.x, "y": self.y, "size": self.size} | rest)
+        return Drawing([*self.always, *marks], **{"x": self.x, "y": self.y, "size": self.size} | rest)

@@ -19,8 +19,8 @@ class Column(NamedTuple):
     name: str
     head: str
     doc: str
-    form: str
-    best: int
+    form: str = "small"
+    best: int = -1
 
 
 RANK = "Rank in the race; samplers without a significant difference share a range of ranks, such as 1–2."
@@ -29,97 +29,76 @@ COLUMNS = (
         "error",
         "error",
         "How wrong the draws are: the root of half the sum of squares of the errors of means and of sds. 0 is right.",
-        "small",
-        -1,
     ),
     Column(
         "error_low",
         "from",
         "The error two standard errors lower, by the jackknife over chains of its logarithm.",
-        "small",
-        0,
+        best=0,
     ),
-    Column("error_high", "to", "The error two standard errors higher.", "small", 0),
+    Column("error_high", "to", "The error two standard errors higher.", best=0),
     Column(
-        "error_mean",
-        "mean",
-        "The root mean square error of the means of all coordinates, in true standard deviations.",
-        "small",
-        -1,
+        "error_mean", "mean", "The root mean square error of the means of all coordinates, in true standard deviations."
     ),
     Column(
         "error_sd",
         "sd",
         "The root mean square of sd / true sd - 1 over all coordinates: 0.1 is 10 % too wide or too narrow.",
-        "small",
-        -1,
     ),
     Column(
         "rhat",
         "R-hat",
         "How far chains differ from each other in the first principal component; below 1.01 they agree.",
-        "rhat",
-        -1,
+        form="rhat",
     ),
     Column(
         "ess",
         "ESS",
         "Number of equally informative independent draws: bulk, of the first principal component, all chains.",
-        "count",
-        1,
+        form="count",
+        best=1,
     ),
-    Column("ess_per_s", "ESS/s", "ESS per second of this sampler, warm-up included.", "small", 1),
+    Column("ess_per_s", "ESS/s", "ESS per second of this sampler, warm-up included.", best=1),
     Column(
         "ess_per_million",
         "ESS/10⁶ grad.",
         "ESS by a million gradients of single data rows, warm-up included.",
-        "count",
-        1,
+        form="count",
+        best=1,
     ),
-    Column("draws", "draws", "Draws of each chain.", "count", 1),
+    Column("draws", "draws", "Draws of each chain.", form="count", best=1),
     Column(
         "nll",
         "NLL",
         "The mean negative log predictive density of the test rows, for numbers that of the standardised target.",
-        "small",
-        -1,
     ),
     Column(
-        "rmse",
-        "RMSE",
-        "The root mean square error of the predictive mean on the test rows, in units of the target.",
-        "small",
-        -1,
+        "rmse", "RMSE", "The root mean square error of the predictive mean on the test rows, in units of the target."
     ),
-    Column("accuracy", "accuracy", "The share of the test rows whose class is the likeliest.", "small", 1),
+    Column("accuracy", "accuracy", "The share of the test rows whose class is the likeliest.", best=1),
     Column(
         "ece",
         "ECE",
         "Expected calibration error: how far confidence is from the share that is right, on the test rows, 15 bins.",
-        "small",
-        -1,
     ),
     Column(
         "auroc",
         "AUROC",
         "The probability that an image out of distribution has more entropy than a test image; 0.5 is chance.",
-        "small",
-        1,
+        best=1,
     ),
     Column(
         "gradients",
         "gradients",
         "Gradients of single data rows that were spent, tuning and warm-up included.",
-        "count",
-        0,
+        form="count",
+        best=0,
     ),
-    Column("seconds", "seconds", "Seconds of this sampler.", "small", -1),
+    Column("seconds", "seconds", "Seconds of this sampler."),
     Column(
         "device_seconds",
         "seconds busy",
         "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block.",
-        "small",
-        -1,
     ),
 )
 _SCORES = ("nll", "rmse", "accuracy", "ece", "auroc")

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 from bnnviz.figures.marks import Area, Arrows, Band, Bars, Image, Line, Mark, Points, Rule, Segments
-from bnnviz.figures.palette import Kind, Palette
+from bnnviz.figures.palette import Palette
 
 _SHAPES = {
     "circle": '<circle cx="6" cy="6" r="4.4"/>',
@@ -18,6 +18,8 @@ _SHAPES = {
     "dot": '<circle cx="6" cy="6" r="2.2"/>',
     "ring": '<circle cx="6" cy="6" r="4.8"/>',
 }
+
+_LAYOUT = "display:inline-flex;gap:5px;align-items:center;white-space:nowrap;font-size:13px"
 
 
 def legend_entries(marks: Sequence[Mark], palette: Palette) -> dict[str, str]:
@@ -39,42 +41,29 @@ def legend_html(entries: Iterable[str]) -> str:
 def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:
     """Return the entry of marks that share a label, drawn over each other."""
     picture, hint = "", next((mark.hint for mark in marks if mark.hint), "")
-    pointed, dashed = (any(map(test, marks)) for test in (_is_points, _is_dashed))
+    pointed, dashed = [isinstance(mark, Points) for mark in marks], any(getattr(mark, "dash", ()) for mark in marks)
     # A point would cover the gaps of a short line.
-    width = 12 if all(map(_is_points, marks)) else 32 if pointed and dashed else 20
+    width = 12 if all(pointed) else 32 if any(pointed) and dashed else 20
     # Several series may share a label: the entry shows one mark of each type.
     for mark in {type(mark): mark for mark in reversed(marks)}.values():
         colour = palette.of(mark.colour) if mark.colour else ""
         if isinstance(mark, Image):
             return _ramp(mark, palette)
         if isinstance(mark, Points):
-            shape = _shape(mark.kind, palette, palette.of(mark.role), palette.of(mark.face) if mark.face else "none")
+            edge, face = palette.of(mark.role), palette.of(mark.face) if mark.face else "none"
+            shape = f'<g fill="{face}" stroke="{edge}" stroke-width="1.7">{_SHAPES[mark.kind.marker]}</g>'
             picture += f'<g transform="translate({(width - 12) / 2:g})">{shape}</g>'
         elif isinstance(mark, Band | Bars | Area):
             opacity = min(1.0, 1.6 * mark.opacity)
             picture += f'<rect x="1" y="1" width="18" height="10" fill="{colour}" opacity="{opacity:g}"/>'
         elif isinstance(mark, Line | Segments | Arrows | Rule):
             thick = 4.0 if isinstance(mark, Segments) and mark.widths is not None else min(mark.width, 4.0)
-            picture += _stroke(colour, thick, " ".join(f"{d:g}" for d in getattr(mark, "dash", ())), width)
-    return _framed(picture, width, label, palette, hint)
-
-
-def _is_points(mark: Mark) -> bool:
-    return isinstance(mark, Points)
-
-
-def _is_dashed(mark: Mark) -> bool:
-    return bool(getattr(mark, "dash", ()))
-
-
-def _stroke(colour: str, width: float, dash: str, length: int) -> str:
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<path d="M1 6H{length - 1}" stroke="{colour}" stroke-width="{width:g}"{dashes}/>'
-
-
-def _shape(kind: Kind, palette: Palette, colour: str, fill: str | None = None) -> str:
-    fill = fill or (colour if kind.filled else "none")
-    return f'<g fill="{fill}" stroke="{colour}" stroke-width="1.7">{_SHAPES[kind.marker]}</g>'
+            dash = " ".join(f"{d:g}" for d in getattr(mark, "dash", ()))
+            dashes = f' stroke-dasharray="{dash}"' if dash else ""
+            picture += f'<path d="M1 6H{width - 1}" stroke="{colour}" stroke-width="{thick:g}"{dashes}/>'
+    picture = f'<svg width="{width}" height="12" viewBox="0 0 {width} 12" aria-hidden="true">{picture}</svg>'
+    title = f' title="{html.escape(hint)}"' if hint else ""
+    return f'<span style="{_LAYOUT};color:{palette.muted}"{title}>{picture}{html.escape(label)}</span>'
 
 
 def _ramp(mark: Image, palette: Palette) -> str:
@@ -85,13 +74,5 @@ def _ramp(mark: Image, palette: Palette) -> str:
     box = f"background:linear-gradient(90deg,{colours});border:1px solid {palette.axis}"
     picture = f'<i style="display:inline-block;width:72px;height:10px;{box}"></i>'
     low, high = map(html.escape, mark.ends)
-    style = f"display:inline-flex;gap:5px;align-items:center;white-space:nowrap;color:{palette.muted};font-size:13px"
     name = f"{html.escape(mark.label)} " if mark.label else ""
-    return f'<span style="{style}">{name}{low}{picture}{high}</span>'
-
-
-def _framed(shape: str, width: int, label: str, palette: Palette, hint: str = "") -> str:
-    picture = f'<svg width="{width}" height="12" viewBox="0 0 {width} 12" aria-hidden="true">{shape}</svg>'
-    layout = "display:inline-flex;gap:5px;align-items:center;white-space:nowrap"
-    title = f' title="{html.escape(hint)}"' if hint else ""
-    return f'<span style="{layout};color:{palette.muted};font-size:13px"{title}>{picture}{html.escape(label)}</span>'
+    return f'<span style="{_LAYOUT};color:{palette.muted}">{name}{low}{picture}{high}</span>'

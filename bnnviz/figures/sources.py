@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -124,23 +125,7 @@ def draw_id(chain: np.ndarray, draw: np.ndarray) -> np.ndarray:
 def read(source: Any) -> list[SourceDraws]:
     """Return the draws of a source, or of each source in a list or dict, under unique names.
 
-    Parameters
-    ----------
-    source : Run, Recording, path, DataTree, array, dict, SourceDraws, or a list of these
-        An array, or each one in a dict of variables, has the shape (draws,), (chains, draws) or (chains, draws, ...); a
-        dict of other sources maps names to sources.
-
-    Raises
-    ------
-    BnnvizError
-        If the source has no readable draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> (draws,) = read({"mu": np.zeros((4, 100))})
-    >>> draws.shape
-    (4, 100)
+    Arrays have the shape (draws,), (chains, draws) or (chains, draws, ...).
     """
     if isinstance(source, Mapping) and source and not (_is_tree(source) or _is_table(source)):
         found = [replace(one(each), name=str(name)) for name, each in source.items()]
@@ -150,7 +135,14 @@ def read(source: Any) -> list[SourceDraws]:
         found = [one(source)]
     if not found:
         raise BnnvizError(f"There is nothing to draw: give {_KINDS}.", "source")
-    return _distinguished(found)
+    # A number distinguishes equal names.
+    seen: Counter[str] = Counter()
+    reported = []
+    for draws in found:
+        seen[draws.name] += 1
+        number = seen[draws.name]
+        reported.append(draws if number == 1 else replace(draws, name=f"{draws.name} {number}"))
+    return reported
 
 
 def one(source: Any, name: str | None = None) -> SourceDraws:
@@ -300,16 +292,6 @@ def _is_numbers(source: Any) -> bool:
     if not isinstance(source, list | tuple):
         return False
     return bool(source) and all(isinstance(each, int | float | np.number) or _is_numbers(each) for each in source)
-
-
-def _distinguished(found: list[SourceDraws]) -> list[SourceDraws]:
-    """Return draws whose names differ, by a number where they did not."""
-    seen: dict[str, int] = {}
-    reported = []
-    for draws in found:
-        seen[draws.name] = number = seen.get(draws.name, 0) + 1
-        reported.append(draws if number == 1 else replace(draws, name=f"{draws.name} {number}"))
-    return reported
 
 
 def shared(

@@ -221,7 +221,10 @@ def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[str]:
     """Return the names of the figures to show, the larger ones first."""
     possible = [figure.name for figure in figures_for(scene)]
     if names is None:
-        order = _ORDER if "entries" not in scene else _of_race(scene)
+        order = _ORDER
+        if "entries" in scene:  # a view for each sampler of a race, and the curves
+            picture = next(figure.name for figure in of_runs() if figure.needs[0] == scene["pictures"][-1])
+            order = [*(f"{picture}.{number}" for number in range(len(scene["entries"]))), "curves"]
         return [name for name in order if name in possible]
     chosen = []
     for name in [names] if isinstance(names, str) else names:
@@ -231,13 +234,6 @@ def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[str]:
             raise BnnvizError(f"{what}; choose among {', '.join(possible)}.", "views")
         chosen.append(name)
     return chosen
-
-
-def _of_race(scene: dict[str, Any]) -> list[str]:
-    """Return the names of a race's views: one per sampler, and the curves."""
-    kinds = {figure.needs[0]: figure.name for figure in of_runs()}
-    picture = kinds[scene["pictures"][-1]]
-    return [*(f"{picture}.{number}" for number in range(len(scene["entries"]))), "curves"]
 
 
 def _colours(palette: Palette) -> dict[str, str]:

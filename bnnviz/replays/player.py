@@ -130,7 +130,7 @@ def _card(view: View, shares: Mapping[str, list[str]], show: Sequence[str]) -> d
         "root": view.root.id,
         "ranges": [view.root.x_range.id, view.root.y_range.id],
         "axes": [view.root.xaxis[0].id, view.root.yaxis[0].id],
-        "alike": view.alike,
+        "alike": view.drawing.equal,
         "models": sorted(model.id for model in view.root.references()),
         "bar": part == _TIMELINE,
     }

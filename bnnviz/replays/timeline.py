@@ -119,7 +119,6 @@ class ReplayTimeline:
         self._light: dict[Key, Series] = {}
         self._dark: dict[Key, Series] = {}
         self._columns: dict[str, tuple[list[int], list[np.ndarray]]] = {}
-        self._named = {view.name: view for view in self.views}
         self.words = {view.name: Series([], []) for view in self.views}
         self.legends = {view.name: (Series([], []), Series([], [])) for view in self.views}
         self._labels: dict[str, set[str]] = {view.name: set() for view in self.views}
@@ -147,17 +146,14 @@ class ReplayTimeline:
         return themed | {(view.canvas.model.id, "tags") for view in self.views}
 
     def _take(self, number: int, frame: dict[str, Any]) -> None:
-        before = (
-            self.replay_frames.frames[number - 1]["status"]["generation"] if number else frame["status"]["generation"]
-        )
+        before = self.replay_frames.frames[max(number - 1, 0)]
         for view in self.views:
-            if frame["status"]["generation"] != before and view.figure.of_draws:
+            if frame["status"]["generation"] != before["status"]["generation"] and view.figure.of_draws:
                 view.reset(self.replay_frames.scene)
             view.update(frame)
         changed, self._changed = self._changed, set()
-        for name, words in self.words.items():
-            view = self._named[name]
-            words.note(number, [view.title, view.note, view.description])
+        for view in self.views:
+            self.words[view.name].note(number, [view.title, view.note, view.description])
             self._labels[view.name] |= {mark.label for mark in view.drawing.marks if not mark.empty}
         for key in _ordered(changed - self._themed):
             self._keep(key, number, self._light)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +31,7 @@ class RateRatios(Figure):
 
     x, y = Axis("rate / envelope", (0.0, START)), Axis(" ", (-0.5, 0.5), "exact", shown=False)
     size = (520, 200)
+    always = (Rule([1.0], "x", 1.6, (6, 4), "no bound above 1", colour="muted"),)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw the quantiles ``least``, ``q25``, ``median``, ``q75``, ``q99`` and ``most``."""
@@ -62,11 +62,6 @@ class RateRatios(Figure):
             f" violations {100 * part['violation_share']:.1f} % of {part['proposals']:,}"
         )
         return self.drawing([*marks, over], x=replace(self.x, ends=(0.0, right)), note=note)
-
-    def drawing(self, marks: Sequence[Mark] = (), **rest: Any) -> Drawing:
-        """Return these marks over the line at 1."""
-        bound = Rule([1.0], "x", 1.6, (6, 4), "no bound above 1", colour="muted")
-        return super().drawing([bound, *marks], **rest)
 
 
 def _clipped(first: float, last: float, over: bool) -> tuple[float, float] | None:

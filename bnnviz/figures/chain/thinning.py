@@ -39,10 +39,7 @@ class Thinning(Figure):
 
     x = Axis("time since the last event (path time)", (0.0, 1.0), "exact")
     y = Axis("rate (1/time)", (-0.5, 2.0), "exact")
-
-    def blank(self) -> Drawing:
-        """Return the line at zero."""
-        return self.drawing([Rule([0.0], colour="axis")])
+    always = (Rule([0.0], colour="axis"),)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw a segment: ``rate`` at ``rate_t``, pieces of the envelope, proposals and the refresh clock."""
@@ -51,7 +48,6 @@ class Thinning(Figure):
         t0, t1, h0, h1 = (np.append(part[f"past_{end}"], part[f"now_{end}"]) for end in ("t0", "t1", "h0", "h1"))
         t, height = (np.stack(ends, axis=1).ravel() for ends in ((t0, t1), (h0, h1)))  # of the envelope
         marks: list[Mark] = [
-            Rule([0.0], colour="axis"),
             *_stems(part),
             Line(part["rate_t"], np.where(rate < 0, rate, np.nan), 1.6, DASHED, colour="pale", label="rate < 0"),
             Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate", hint=HINTS["rate"]),
@@ -67,7 +63,7 @@ class Thinning(Figure):
         note = ""
         if part.get("proposals"):
             note = f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} %"
-        return Drawing(marks, x=x, y=y, note=note)
+        return self.drawing(marks, x=x, y=y, note=note)
 
 
 def _pieces(part: dict[str, Any], name: str, width: float, **look: Any) -> Segments:

@@ -22,6 +22,7 @@ class DensityRatio(Figure):
     title = "Truth / draws (KLIEP)"
     needs = ("ratio",)
     y = Axis("ratio", (0.0, HIGHEST), "exact")
+    always = (Rule([1.0], width=2.0, label="1"),)
 
     def blank(self) -> Drawing:
         """Return the line at one."""
@@ -37,8 +38,7 @@ class DensityRatio(Figure):
 
     def _drawn(self, marks: list[Mark], x: Any) -> Drawing:
         words = "the true density over that of the draws, one where they agree"
-        one = Rule([1.0], width=2.0, label="1")
-        return self.drawing([one, *marks], x=Axis("t", extent(x), "exact"), words=words)
+        return self.drawing(marks, x=Axis("t", extent(x), "exact"), words=words)
 
 
 def density_ratio(source: Any) -> Drawing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,9 @@ class WeightEss(Figure):
     needs = ("gauge",)
     place = 13
 
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        return _drawing("iteration", [], (0.0, 20.0), 0.0)
+    x = Axis("iteration", (0.0, 20.0), "scroll")
+    y = Axis("weight ESS (% of draws)", (LOWEST, HIGHEST), "exact", ticks=_TICKS)
+    always = (Rule([np.log10(ALARM)], width=2.0, dash=(7, 5), colour="magenta", label="alarm"),)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``share`` (iterations,) at ``iteration``. ``along`` is another name of iterations."""
@@ -46,14 +47,9 @@ class WeightEss(Figure):
         first, last = float(at[0]), float(at[-1])
         ends = (first - 1, last + 1) if first > 1 else (0.0, max(last + 1, 20.0))
         note = f"{part['ess']:,.1f} of {part['draws']:,} draws, {percent[-1]:.3g} %" if "ess" in part else ""
-        return _drawing(part.get("along", "iteration"), marks, ends, float(height.min()), note)
-
-
-def _drawing(along: str, marks: list[Mark], ends: tuple[float, float], lowest: float, note: str = "") -> Drawing:
-    alarm = Rule([np.log10(ALARM)], width=2.0, dash=(7, 5), colour="magenta", label="alarm")
-    low = LOWEST if lowest >= LOWEST else np.floor(lowest) + LOWEST
-    y = Axis("weight ESS (% of draws)", (float(low), HIGHEST), "exact", ticks=_TICKS)
-    return Drawing([alarm, *marks], x=Axis(along, ends, "scroll"), y=y, note=note)
+        lowest = float(height.min())
+        y = replace(self.y, ends=(LOWEST if lowest >= LOWEST else float(np.floor(lowest)) + LOWEST, HIGHEST))
+        return self.drawing(marks, x=Axis(part.get("along", "iteration"), ends, "scroll"), y=y, note=note)
 
 
 def weight_ess(source: Any) -> Drawing:

@@ -63,7 +63,7 @@ class Canvas:
     """Draw marks in a figure."""
 
     def __init__(self, root: figure) -> None:
-        self.moving, self.still = Sheet(), Sheet()
+        self.sheets = self.moving, self.still = Sheet(), Sheet()
         self.model = ColumnDataSource()
         draw = CustomJS(args={"figure": root, "marks": self.model}, code=CODE)
         # All sources belong to the document from the beginning, with marks or without.
@@ -77,11 +77,6 @@ class Canvas:
         self._styles: list[tuple[Any, ...]] | None = None
         self.styled = 0  # how often the styles have changed
         self.marks: tuple[Mark, ...] = ()
-
-    @property
-    def sheets(self) -> tuple[Sheet, Sheet]:
-        """The sources of moving and of still marks."""
-        return self.moving, self.still
 
     def show(self, marks: Sequence[Mark], palette: Palette) -> bool:
         """Draw these marks instead of those before; return whether anything changed."""

@@ -56,15 +56,7 @@ def _letters(low: float, high: float) -> int:
 
 
 class View:
-    """Draw a figure in the browser.
-
-    Parameters
-    ----------
-    figure : Figure
-    scene : dict, optional
-        The scene of the run.
-    dark : bool, default False
-    """
+    """Draw a figure in the browser, at first the scene of a run if there is one."""
 
     def __init__(self, figure: Figure, scene: dict[str, Any] | None = None, dark: bool = False) -> None:
         self.figure = figure
@@ -169,16 +161,6 @@ class View:
         return legend_html(self.legend_entries().values())
 
     @property
-    def frame_size(self) -> tuple[int, int] | None:
-        """Width and height of the frame in pixels; None until the browser has laid the figure out."""
-        return self.figure.frame_size
-
-    @property
-    def alike(self) -> bool:
-        """Whether both axes have the same scale."""
-        return self.drawing.equal
-
-    @property
     def follow(self) -> bool:
         """Whether the ranges follow the data (True) or stay where the user put them."""
         return self._x.follow
@@ -210,7 +192,9 @@ class View:
         self._equalise()
         self._fit_labels()
         changed = self.canvas.show(drawing.marks, self.palette)
-        self._describe()
+        words = {**self.root.html_attributes, "aria-label": self.description}
+        if words != self.root.html_attributes:
+            self.root.html_attributes = words
         return changed or before != self._ends()
 
     def _ends(self) -> tuple[float, ...]:
@@ -236,19 +220,13 @@ class View:
 
     def _equalise(self) -> None:
         """Make a unit as long across as up where both axes have one scale."""
-        sizes = self.frame_size
+        sizes = self.figure.frame_size
         if sizes is None or not (self.drawing.equal and self.follow):
             return
         pairs = tuple(zip((self._x, self._y), sizes, strict=True))
         scale = max(window.width / size for window, size in pairs)
         for window, size in pairs:
             window.widen(scale * size, UNEQUAL)
-
-    def _describe(self) -> None:
-        """Set the figure's description."""
-        words = {**self.root.html_attributes, "aria-label": self.description}
-        if words != self.root.html_attributes:
-            self.root.html_attributes = words
 
     # ---- construction
 
@@ -286,8 +264,19 @@ class View:
             fig.update(min_border_left=0, min_border_right=0)
             fig.axis.visible = fig.grid.visible = False
         self.canvas = Canvas(fig)
-        for axis, ticks in zip(fig.axis, (blank.x, blank.y), strict=True):
-            _style_axis(axis, ticks.count)
+        for axis, described in zip(fig.axis, (blank.x, blank.y), strict=True):
+            axis.update(
+                ticker=BasicTicker(desired_num_ticks=described.count, num_minor_ticks=0),
+                formatter=BasicTickFormatter(power_limit_high=POWER, power_limit_low=-5),
+                axis_label_text_font_size=f"{LABEL_SIZE}px",
+                axis_label_text_font_style="normal",
+                axis_label_text_font=FONT,
+                axis_label_standoff=6,
+                major_label_text_font_size=f"{TICK_SIZE}px",
+                major_label_text_font=FONT,
+                major_tick_in=0,
+                major_tick_out=4,
+            )
         self._models, self._ticks, self._fitted = (fig.xaxis[0], fig.yaxis[0]), [None, None], None
         self._x, self._y = AxisRange(fig.x_range), AxisRange(fig.y_range)
         self.pointer = None if figure_.touch is None else Pointer(fig, **figure_.touch)
@@ -307,13 +296,13 @@ class View:
     def _fit_labels(self) -> None:
         """Write as much of the labels as has room: a low frame has none below it."""
         letters = _letters(*self._x.ends)
-        fitted = (self.frame_size, self.drawing.x.label, self.drawing.y.label, self._scale, letters)
+        fitted = (self.figure.frame_size, self.drawing.x.label, self.drawing.y.label, self._scale, letters)
         if fitted == self._fitted:
             return
         self._fitted = fitted
         across, up = self._models
         type_size = self._scale * LABEL_SIZE
-        width, height = self.frame_size or (np.inf, np.inf)
+        width, height = self.figure.frame_size or (np.inf, np.inf)
         # Without the label the frame is higher, which must not bring it back.
         low = LOW if across.axis_label else LOW + 2.5 * type_size
         below = _fitting(self.drawing.x.label, (width + 2 * END) / type_size) if height >= low else ""
@@ -331,18 +320,3 @@ class View:
             requested = int(max(LEAST_TICKS, min(axis.count, room)))
             if isinstance(ticker, BasicTicker) and ticker.desired_num_ticks != requested:
                 ticker.desired_num_ticks = requested
-
-
-def _style_axis(axis: Any, ticks: int) -> None:
-    axis.update(
-        ticker=BasicTicker(desired_num_ticks=ticks, num_minor_ticks=0),
-        formatter=BasicTickFormatter(power_limit_high=POWER, power_limit_low=-5),
-        axis_label_text_font_size=f"{LABEL_SIZE}px",
-        axis_label_text_font_style="normal",
-        axis_label_text_font=FONT,
-        axis_label_standoff=6,
-        major_label_text_font_size=f"{TICK_SIZE}px",
-        major_label_text_font=FONT,
-        major_tick_in=0,
-        major_tick_out=4,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -32,10 +33,7 @@ class Attack(Figure):
         entries = part["entries"][:SERIES]
         marks = [mark for place, sampler in enumerate(entries) for mark in self._curve(sampler, place)]
         x = Axis(part.get("label", _STEP), padded(extent(*(sampler["eps"] for sampler in entries)), 0.02), "exact")
-        return self.drawing(marks, x=x, y=self._up(part), note=self._note(entries))
-
-    def _up(self, part: dict[str, Any]) -> Axis:
-        return self.y
+        return self.drawing(marks, x=x, note=self._note(entries))
 
     def _curve(self, sampler: dict[str, Any], place: int) -> list[Mark]:
         names = ("eps", self.figure, f"{self.figure}_low", f"{self.figure}_high")
@@ -64,11 +62,13 @@ class AttackEntropy(Attack):
     figure = "entropy"
     y = Axis("entropy", SHARES, "exact")
 
-    def _up(self, part: dict[str, Any]) -> Axis:
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw results of `bnnviz.attack` up to the largest entropy, ``top``, if it is known."""
         label = f"entropy ({part.get('unit', 'nats')})"
+        y = Axis(label, extent([0.0], *(sampler.get("entropy_high", ()) for sampler in part["entries"])))
         if "top" in part:
-            return Axis(label, (0.0, float(part["top"])), follow="exact")
-        return Axis(label, extent([0.0], *(sampler["entropy_high"] for sampler in part["entries"])))
+            y = Axis(label, (0.0, float(part["top"])), follow="exact")
+        return replace(super().draw(part), y=y)
 
 
 _FIGURES = {"accuracy": Attack, "entropy": AttackEntropy}

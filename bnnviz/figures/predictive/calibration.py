@@ -37,18 +37,14 @@ class Reliability(Figure):
     needs = ("reliability",)
 
     x, y, size = Axis("confidence", (0.0, 1.03), "exact"), Axis("accuracy", SHARES, "exact"), SQUARE
-
-    def blank(self) -> Drawing:
-        """Return the diagonal."""
-        return self.drawing([diagonal("accuracy = confidence")])
+    always = (diagonal("accuracy = confidence"),)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw results of `bnnviz.diagnostics.reliability`, each with a ``name``."""
         entries = part["entries"][:SERIES]
         bars = [_bars(sampler, place, len(entries)) for place, sampler in enumerate(entries)]
         curves = [mark for place, sampler in enumerate(entries) for mark in _curve(sampler, place)]
-        note = scores(entries, "ece", "ECE")
-        return self.drawing([*self.blank().marks, *bars, *curves], note=note)
+        return self.drawing([*bars, *curves], note=scores(entries, "ece", "ECE"))
 
 
 def _bars(sampler: dict[str, Any], place: int, of: int) -> Mark:

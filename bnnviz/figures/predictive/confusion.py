@@ -18,6 +18,12 @@ RAMP = ("grid", "blue")
 _CELL, _LETTERS = 68, 40  # pixels; letters of all names in one row
 
 
+def _axis(label: str, names: Sequence[str], down: bool = False) -> Axis:
+    ends = (len(names) - 0.5, -0.5) if down else (-0.5, len(names) - 0.5)
+    turned = not down and sum(map(len, names)) > _LETTERS
+    return Axis(label, ends, "exact", ticks=dict(enumerate(names)), grid=False, turned=turned)
+
+
 class Confusion(Figure):
     """Plot the confusion matrix."""
 
@@ -25,9 +31,7 @@ class Confusion(Figure):
     title = "Confusion matrix"
     needs = ("confusion",)
 
-    def blank(self) -> Drawing:
-        """Return two empty classes."""
-        return Drawing(x=_axis("predicted class", ["0", "1"]), y=_axis("observed class", ["0", "1"], down=True))
+    x, y = _axis("predicted class", ["0", "1"]), _axis("observed class", ["0", "1"], down=True)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``matrix`` (observed, predicted) of ``classes``."""
@@ -49,12 +53,6 @@ class Confusion(Figure):
             note=f"{100 * np.trace(matrix) / total:.1f} % of {total:.0f} rows right" if total else "",
             size=(side, side),
         )
-
-
-def _axis(label: str, names: Sequence[str], down: bool = False) -> Axis:
-    ends = (len(names) - 0.5, -0.5) if down else (-0.5, len(names) - 0.5)
-    turned = not down and sum(map(len, names)) > _LETTERS
-    return Axis(label, ends, "exact", ticks=dict(enumerate(names)), grid=False, turned=turned)
 
 
 def cell_text(count: float, whole: bool) -> str:

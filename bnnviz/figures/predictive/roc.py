@@ -26,16 +26,13 @@ class Roc(Figure):
 
     x, y = (Axis(f"{side} positive rate", (-0.01, 1.01), "exact") for side in ("false", "true"))
     size = SQUARE
-
-    def blank(self) -> Drawing:
-        """Return the diagonal."""
-        return self.drawing([diagonal("chance")])
+    always = (diagonal("chance"),)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``curves``, as `bnnviz.diagnostics.roc_envelopes` returns them, each with a ``name``."""
         curves = part["curves"][:SERIES]
         alone = len(curves) == 1
-        marks: list[Mark] = [diagonal("chance")]
+        marks: list[Mark] = []
         notes = []
         for place, curve in enumerate(curves):
             spread = f" ± {curve['auc_sd']:.2g}" if curve["auc_sd"] > SAME else ""

@@ -28,9 +28,8 @@ class SquaredErrors(Figure):
     needs = ("errors2",)
     left = 110
 
-    def blank(self) -> Drawing:
-        """Return empty axes."""
-        return _drawing([], [" "], (-4.0, 2.0), "")
+    x = Axis("squared error", (-4.0, 2.0), "exact", ticks=log_ticks(-4.0, 2.0))
+    y = Axis(" ", (0.5, -0.5), "exact", ticks={0: " "})
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``boxes``, as `bnnviz.diagnostics.error_spread` returns them, each with a ``name``."""
@@ -41,14 +40,11 @@ class SquaredErrors(Figure):
         reach = extent(*([box["low"], box["high"], box["mean"], *np.ravel(box["outside"])] for box in boxes))
         zeros = sum(box.get("zeros", 0) for box in boxes)
         names = [box["name"] for box in boxes]
-        return _drawing(marks, names, reach or (-4.0, 2.0), f"{zeros} errors of zero are left out" if zeros else "")
-
-
-def _drawing(marks: list[Mark], names: list[str], reach: tuple[float, float], note: str) -> Drawing:
-    ends = padded(reach, 0.04)
-    x = Axis("squared error", ends, follow="exact", ticks=log_ticks(*ends))
-    y = Axis(" ", (len(names) - 0.5, -0.5), "exact", ticks=dict(enumerate(names)))
-    return Drawing(marks, x=x, y=y, note=note, size=(600, _EDGES + _LINE * len(names)))
+        note = f"{zeros} errors of zero are left out" if zeros else ""
+        ends = padded(reach or self.x.ends, 0.04)
+        x = Axis("squared error", ends, follow="exact", ticks=log_ticks(*ends))
+        y = Axis(" ", (len(names) - 0.5, -0.5), "exact", ticks=dict(enumerate(names)))
+        return Drawing(marks, x=x, y=y, note=note, size=(600, _EDGES + _LINE * len(names)))
 
 
 def _box(box: dict[str, Any], place: int) -> list[Mark]:

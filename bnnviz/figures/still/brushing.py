@@ -61,5 +61,5 @@ def _link(figure: Any, chosen: link_selections) -> hv.DynamicMap:
     others = [each for each in elements if not any(each is one for one in ours)]
     made = chosen(hv.Overlay(ours))
     made = made * hv.Overlay(others) if others else made
-    chosen_options = style.options_of(figure) | _TOOLS
-    return made.opts(hv.Options("Overlay", **chosen_options, backend="bokeh"))
+    own = figure.opts.get("plot", backend="bokeh", defaults=False).kwargs
+    return made.opts(hv.Options("Overlay", **{**own, **_TOOLS}, backend="bokeh"))

@@ -173,8 +173,3 @@ def apply(element: Any, bokeh: Options | None = None, matplotlib: Options | None
     for backend in loaded():
         element.opts(**both, **own[backend], backend=backend)
     return element
-
-
-def options_of(figure: Any) -> Options:
-    """Return the options of a figure for Bokeh, that a figure which is made of it may have too."""
-    return dict(figure.opts.get("plot", backend="bokeh", defaults=False).kwargs)
