@@ -15,12 +15,7 @@ from bnnviz.figures.sources import ID, SourceDraws
 _MOST = 3  # variables without a choice
 
 
-def pair(
-    source: Any,
-    variables: str | Sequence[str] | None = None,
-    *,
-    divergences: bool = True,
-) -> Drawing | Panels:
+def pair(source: Any, variables: str | Sequence[str] | None = None, *, divergences: bool = True) -> Drawing | Panels:
     """Plot draws in each pair of variables and mark divergent draws.
 
     Parameters

@@ -74,11 +74,7 @@ def _title(label: str, drawn: int, chains: int, futures: Sequence[str]) -> str:
 
 
 def trace(
-    source: Any,
-    variables: str | Sequence[str] | None = None,
-    *,
-    chains: int = 8,
-    points: bool = False,
+    source: Any, variables: str | Sequence[str] | None = None, *, chains: int = 8, points: bool = False
 ) -> Drawing | Panels:
     """Plot the draws of each chain in the order of sampling.
 

@@ -105,15 +105,10 @@ def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: 
     names = draws.chosen(variables, most)
     if len(names) < 2:
         raise BnnvizError("Correlations require at least two variables.", "variables")
-    return _map(correlations(draws, names), 0, "coordinate")
-
-
-def correlations(draws: sources.SourceDraws, names: Sequence[str]) -> np.ndarray:
-    """Return the correlations (variables, variables) of draws, weighted if the draws have weights."""
     columns = np.column_stack([draws.finite(name).ravel() for name in names])
     if draws.log_weights is None:
-        return diagnostics.correlation(columns)
+        return _map(diagnostics.correlation(columns), 0, "coordinate")
     cov = diagnostics.weighted_moments(columns, draws.log_weights.ravel()).cov
     sd = np.sqrt(np.diag(cov))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return cov / np.outer(sd, sd)
+        return _map(cov / np.outer(sd, sd), 0, "coordinate")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, Points, Segments, log_ticks
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, Points, Segments, extent, log_ticks
 from bnnviz.figures.palette import Kind
 
 if TYPE_CHECKING:
@@ -57,38 +57,26 @@ def _drawing(dots: Sequence[Result], cases: Sequence[str], named: bool) -> Drawi
     from bnnviz.experiments.table import DIFFER, ERRORS
 
     place = {case: number for number, case in enumerate(cases)}
-    ours = [dot for dot in dots if dot.ours is not None]
-    off = [dot.verdict == DIFFER for dot in ours]
-    shown = [
-        (
-            kind,
-            size,
-            [
-                (dot.case, dot.ours, ERRORS * (dot.error or 0.0))
-                for dot, each in zip(ours, off, strict=True)
-                if each is of
-            ],
-        )
-        for kind, size, of in ((_OURS, 11, False), (_OFF, 11, True))
-    ]
-    paper = [dot for dot in dots if dot.paper is not None]
-    printed = [ERRORS * (dot.paper_error or 0.0) if dot.paper_n > 1 else 0.0 for dot in paper]
-    shown.append((_PAPER, 14, [(dot.case, dot.paper, error) for dot, error in zip(paper, printed, strict=True)]))
-    ends = np.array(
-        [end for _, _, found in shown for _, at, error in found for end in (at - error, at + error)] or [0.0, 1.0]
-    )
-    low, high = float(ends.min()), float(ends.max())
+    shown: dict[Kind, list[tuple[float, float, float]]] = {_OURS: [], _OFF: [], _PAPER: []}
+    for dot in dots:
+        y = float(place[dot.case])
+        if dot.ours is not None:
+            kind = _OFF if dot.verdict == DIFFER else _OURS
+            shown[kind].append((y, dot.ours, ERRORS * (dot.error or 0.0)))
+        if dot.paper is not None:
+            shown[_PAPER].append((y, dot.paper, ERRORS * (dot.paper_error or 0.0) if dot.paper_n > 1 else 0.0))
+    bars = [end for found in shown.values() for _, at, error in found for end in (at - error, at + error)]
+    low, high = extent(bars) or (0.0, 1.0)
     logarithmic = low > 0 and high > _SPAN * low
     scale = np.log10 if logarithmic else np.asarray
     marks: list[Mark] = []
-    for kind, size, found in shown:
-        at, error = (np.array([each[i] for each in found], dtype=float) for i in (1, 2))
-        y, known = np.array([place[case] for case, _, _ in found], dtype=float), error > 0
+    for kind, found in shown.items():
+        y, at, error = np.array(found, dtype=float).reshape(-1, 3).T
+        known = error > 0
         begin, end = scale((at - error)[known]), scale((at + error)[known])
-        marks.append(
-            Segments(begin, y[known], end - begin, np.zeros(int(known.sum())), 2.5, colour=kind.role, opacity=0.75)
-        )
-        marks.append(Points(scale(at), y, kind, size, 1.8, label=kind.label))
+        look = {"colour": kind.role, "opacity": 0.75}
+        marks.append(Segments(begin, y[known], end - begin, np.zeros(len(begin)), 2.5, **look))
+        marks.append(Points(scale(at), y, kind, 14 if kind is _PAPER else 11, 1.8, label=kind.label))
     low, high = float(scale(low)), float(scale(high))
     room = _ROOM * (high - low) or 0.1 * abs(high) or 1.0
     reach = low - room, high + room

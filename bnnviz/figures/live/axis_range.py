@@ -19,13 +19,13 @@ _NOISE = 16 * float(np.finfo(np.float32).eps)  # of a number: hides the rounding
 class AxisRange:
     """Grow the range of an axis in round steps; otherwise it stays."""
 
-    def __init__(self, range_: Range1d, memory: int = 20) -> None:
+    def __init__(self, range_: Range1d) -> None:
         self.range = range_
         # Reading a property of Bokeh takes longer than a frame has time for; a reader may drag a range, too.
         self.ends = (float(range_.start), float(range_.end))
         for name in ("start", "end"):
             range_.on_change(name, lambda attr, old, new: self._received())
-        self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
+        self._recent: deque[tuple[float, float]] = deque()
         self.slack = 1.0  # width of the range relative to its content
         self._follow = True
         self._fresh = True

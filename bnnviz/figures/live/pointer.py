@@ -67,18 +67,11 @@ def read_message(text: Any) -> Message | None:
 
 
 class Pointer:
-    """Report clicks, drags and keys in a figure."""
+    """Report clicks, drags and keys in a figure; ``touch`` sets which of them."""
 
-    def __init__(
-        self,
-        root: figure,
-        picks: bool = False,
-        cells: bool = False,
-        hovers: bool = False,
-        keyed: bool = True,
-    ) -> None:
+    def __init__(self, root: figure, **touch: bool) -> None:
         self._boxed = False
-        chosen = {"picks": picks, "cells": cells, "hovers": hovers, "keyed": keyed}
+        chosen = {"picks": False, "cells": False, "hovers": False, "keyed": True} | touch
         tags = {"editable": False, "received": False, "unboxed": 0, **chosen}
         self._messages = ColumnDataSource({"statement": []}, tags=[tags])
         begin = CustomJS(args={"figure": root, "statement": self._messages}, code=_CODE)

@@ -43,7 +43,7 @@ class Confusion(Figure):
         side = max(260, min(520, count * _CELL))
         look = {"blended": False, "label": "share of the class", "ends": ("0", "1")}
         image = Image(shares, (0, count - 1, 0, count - 1), count, RAMP, **look)
-        texts = tuple(cell_text(value, whole) for value in matrix.ravel())
+        texts = tuple(f"{n:.0f}" if whole or n < 0.05 else f"{n:.1f}" for n in matrix.ravel())
         size = float(np.clip(110 / max(count, 1), SMALLEST, LARGEST))
         over = tuple(f"over {share:.2f}" for share in shares.ravel())
         return Drawing(
@@ -53,13 +53,6 @@ class Confusion(Figure):
             note=f"{100 * np.trace(matrix) / total:.1f} % of {total:.0f} rows right" if total else "",
             size=(side, side),
         )
-
-
-def cell_text(count: float, whole: bool) -> str:
-    """Write the number of a cell, with one decimal where not all are ``whole``."""
-    if whole:
-        return f"{count:.0f}"
-    return f"{count:.1f}" if count >= 0.05 else "0"
 
 
 def confusion(source: Any, observed: Any = None, *, classes: Sequence[str] | None = None) -> Drawing:

@@ -15,7 +15,7 @@ import numpy as np
 from bnnviz.figures import marks as m
 from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, padded
 from bnnviz.figures.palette import FONT, Palette
-from bnnviz.figures.still.style import PIXELS, POINT, apply, paint_of, palette_of
+from bnnviz.figures.still.style import PAINTS, PIXELS, POINT, apply
 
 ID = "id"
 #: More points are drawn as an image of their counts.
@@ -26,7 +26,8 @@ _MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "x": 
 
 def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Overlay:
     """Return a drawing as an overlay."""
-    palette, paint = palette_of(dark), paint_of(dark)
+    paint = PAINTS[bool(dark)]
+    palette = paint.palette
     dims = [
         hv.Dimension((axis.label or name, axis.label or " ")) for axis, name in ((drawing.x, "x"), (drawing.y, "y"))
     ]
@@ -51,11 +52,7 @@ def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Ove
     return apply(
         hv.Overlay(_apart(drawn, dims) or [hv.Curve([(np.nan, np.nan)], *dims)]),  # no axes without an element
         {"width": width + beside, "height": height, "hooks": [paint.bokeh], "active_tools": []},
-        {
-            "aspect": width / height,
-            "fig_inches": (width / PIXELS, height / PIXELS),
-            "hooks": [paint.matplotlib],
-        },
+        {"aspect": width / height, "fig_inches": (width / PIXELS, height / PIXELS), "hooks": [paint.matplotlib]},
         show_grid=drawing.x.grid and drawing.y.grid,
         title=title,
         **options,

@@ -139,9 +139,8 @@ class Paint:
                 spine.set_color(palette.grid)
         legend = axes.get_legend()
         if legend is not None:
-            if any(
-                plot.traverse(lambda each: "cax" in each.handles)
-            ):  # at the right of the bar of colours and of its words
+            # At the right of the bar of colours and of its words.
+            if any(plot.traverse(lambda each: "cax" in each.handles)):
                 legend.set_bbox_to_anchor((_BESIDE_BAR, 1.0), axes.transAxes)
             legend.get_frame().set(facecolor=palette.surface, edgecolor=palette.grid)
             for text in legend.get_texts():
@@ -154,12 +153,8 @@ def _type(what: str, colour: str, size: float | None = None) -> Options:
     return look if size is None else look | {f"{what}text_font_size": f"{size:g}px"}
 
 
-_PAINTS = {False: Paint(LIGHT), True: Paint(DARK)}
-
-
-def paint_of(dark: bool) -> Paint:
-    """Return the hook that colours figures for a light or a dark page."""
-    return _PAINTS[bool(dark)]
+#: The hooks that colour figures, by whether the page is dark.
+PAINTS = {False: Paint(LIGHT), True: Paint(DARK)}
 
 
 def palette_of(dark: bool) -> Palette:
