@@ -48,10 +48,6 @@ class KeptRun:
     viewer: Any = field(default=None, repr=False)  # the session that shows it
     left: float = 0.0  # when its page was left
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the entries on disk."""
-        return {name: getattr(self, name) for name in _KEPT}
-
 
 class KeptRuns:
     """Keep the runs of all browsers, those of an earlier server among them."""
@@ -125,7 +121,9 @@ class KeptRuns:
     def _write(self, run: KeptRun) -> None:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            files.write_whole(self._path(run), json.dumps(run.to_json()).encode(), sync=False)
+            files.write_whole(
+                self._path(run), json.dumps({name: getattr(run, name) for name in _KEPT}).encode(), sync=False
+            )
         except OSError as error:
             log.warning("the run %s cannot be found after a restart: %s", run.run_id, error)
 

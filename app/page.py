@@ -65,19 +65,6 @@ def _offered() -> dict[str, PageEntry]:
     return {name: entry for name, entry in pages.items() if keeps or not entry.keeps}
 
 
-def _brand(entry: PageEntry) -> Text:
-    """Return the name of the project and of the page."""
-    look = {"margin": (0, 0, 0, 4), "align": "center", "stylesheets": [_STYLES["brand"]]}
-    return Text(f"<h1><b>bnnviz</b> {html.escape(entry.title)}</h1>", **look)
-
-
-def _purpose(entry: PageEntry) -> Text:
-    """Return the heading of a page and its purpose."""
-    words = f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
-    look = {"stylesheets": [_STYLES["purpose"]], "css_classes": ["purpose"], "margin": (2, 14, 6, 14)}
-    return Text(words, **look)
-
-
 def _unbind(frame: pmui.Page) -> None:
     """Take the page off Panel's count of callbacks.
 
@@ -111,10 +98,12 @@ def _menu(page: Any) -> pmui.MenuButton:
 def _drawer(entry: PageEntry, page: Any, frame: pmui.Page) -> None:
     """Let a page open its drawer of settings, which is then sent to the browser."""
     drawer = WideColumn()
+    words = f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
 
     def fill(opened: bool) -> None:
         if opened and not drawer:
-            drawer.extend([_purpose(entry), page.settings])
+            look = {"stylesheets": [_STYLES["purpose"]], "css_classes": ["purpose"], "margin": (2, 14, 6, 14)}
+            drawer.extend([Text(words, **look), page.settings])
 
     frame.sidebar = [drawer]
     frame.param.watch(lambda event: fill(event.new), "sidebar_open")
@@ -157,12 +146,14 @@ def open_page() -> None:
     bar = class_bar()
     if bar is not None:
         page.main[0].insert(0, bar)
+    look = {"margin": (0, 0, 0, 4), "align": "center", "stylesheets": [_STYLES["brand"]]}
+    brand = Text(f"<h1><b>bnnviz</b> {html.escape(entry.title)}</h1>", **look)
     frame = pmui.Page(
         title="",
         template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
-        header=[_brand(entry), chip.root, _menu(page)],
+        header=[brand, chip.root, _menu(page)],
         theme_toggle=False,
         sidebar_width=300,
         sidebar_open=page.settings is None,  # closing a drawer that a page lacks would shift the page

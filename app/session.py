@@ -78,7 +78,7 @@ class Session:
     def open(self) -> None:
         """Begin the loop, which prepares the first run as soon as the browser has the page."""
         # Earlier changes would be lost: the page is sent as it was built.
-        state.onload(self._on_load)
+        state.onload(lambda: setattr(self, "_loaded", True))
         self._spawn(self._live())
 
     # ---- requests of the page -----------------------------------------------------------------------------
@@ -270,9 +270,6 @@ class Session:
             self.close()
         return False
 
-    def _on_load(self) -> None:
-        self._loaded = True
-
     # ---- starting -----------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
@@ -299,7 +296,9 @@ class Session:
                 sentence = "The workers are starting; meanwhile you see a recorded run."
             await self._tell(sentence)
         backend = await asyncio.wrap_future(self._backend)
-        self._ask_devices(backend)
+        if not self._asked_devices:
+            self._asked_devices = True
+            self._spawn(self._devices(backend))
         playing = self.playing
         origin, self.origin = self.origin, None
         resumes, self.resumes = self.resumes, None
@@ -432,11 +431,6 @@ class Session:
         # A worker that does not answer ends the run when nothing pulls from it.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(handle.command("stop"), 10)
-
-    def _ask_devices(self, backend: Any) -> None:
-        if not self._asked_devices:
-            self._asked_devices = True
-            self._spawn(self._devices(backend))
 
     async def _devices(self, backend: Any) -> None:
         await self._show(self._screen.show_devices, await asyncio.to_thread(backend.devices))

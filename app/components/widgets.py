@@ -107,12 +107,6 @@ def download_button(variant: str = "contained", **params: Any) -> pmui.FileDownl
     return made
 
 
-def alert(sentence: str, failed: bool) -> str:
-    """Return a text as HTML that screen readers announce, immediately after a failure."""
-    role = "class='error' role='alert'" if failed else "class='note' role='status'"
-    return f"<div {role}>{html.escape(sentence)}</div>" if sentence else ""
-
-
 class Message:
     """Show a message of a control or a page on a line, which takes no room while empty."""
 
@@ -121,8 +115,10 @@ class Message:
         self.root = Text(visible=False, **params)
 
     def say(self, sentence: str, failed: bool = False) -> None:
-        """Show a message, or remove it if empty."""
-        self.root.param.update(object=alert(sentence, failed), visible=bool(sentence))
+        """Show a message, or remove it if empty; screen readers announce it, immediately after a failure."""
+        role = "class='error' role='alert'" if failed else "class='note' role='status'"
+        text = f"<div {role}>{html.escape(sentence)}</div>" if sentence else ""
+        self.root.param.update(object=text, visible=bool(sentence))
 
 
 class ReaderChoice:

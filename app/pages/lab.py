@@ -97,15 +97,12 @@ class LabPage(RunPage):
         if generation != self._generation:
             self._begin_generation(generation)
         super().show_frame(frame)
-        self._slow_down(frame.get("status"))
-        if PART in frame:
-            self.selection.mark(frame[PART])
-
-    def _slow_down(self, status: dict[str, Any] | None) -> None:
-        """Leave full speed, on which the page opens, once there are enough draws for a first picture."""
-        if self._hurries and status is not None and status["draws"] >= FIRST_DRAWS:
+        # Leave full speed, on which the page opens, once there are enough draws for a first picture.
+        if self._hurries and frame.get("status", {}).get("draws", 0) >= FIRST_DRAWS:
             self._hurries = False
             self.transport.show_speed(SPEED)
+        if PART in frame:
+            self.selection.mark(frame[PART])
 
     def show_spec(self, spec: Spec) -> None:
         """Show the spec with the changes in the run's log."""
@@ -181,7 +178,10 @@ class LabPage(RunPage):
         self.controls.target.root.append(self.points.presets)
         self.cards: dict[str, Any] = {part: self._card(view) for part, view in built.items()}
         self.cards["table"] = FiguresCard()
-        self._link_follow(self.cards["path"].view)
+        # The switch and the view's ranges, which a user may also drag, agree.
+        path = built["path"]
+        self.follow.param.watch(lambda event: setattr(path, "follow", event.new), "value")
+        path.listen(lambda follow: self.follow.param.update(value=follow))
 
     def _above(self) -> list[Any]:
         scenes = button("Break it", self._list_scenes, variant="outlined", margin=(4, 4), min_height=32, align="center")
@@ -329,10 +329,6 @@ class LabPage(RunPage):
             self.chip.show()
         self._turn_cards()
 
-    def _concealed(self) -> frozenset[str]:
-        step = self.bar.step
-        return frozenset() if step is None else step.hide
-
     # ---- cards --------------------------------------------------------------------------------------------
 
     def _fed(self) -> list[PageComponent]:
@@ -363,7 +359,7 @@ class LabPage(RunPage):
         """Share the stage among the cards that a run feeds, of which neither the address nor a scene hides any."""
         self._emits = frozenset(emits)
         self.verdict.arrange(self._emits)
-        concealed, data = self._concealed(), self._scene.get("data")
+        concealed, data = self.bar.step.hide if self.bar.step else frozenset(), self._scene.get("data")
         shares = shared_out(self._emits - concealed)
         used: dict[str, bool] = {}
         self._front: set[str] = set()
@@ -399,7 +395,13 @@ class LabPage(RunPage):
         set_changed(root, styles=root.styles | {"grid-area": area, "order": str(ORDER[area])})
 
     def _card(self, view: View) -> Card:
-        return Card(view, **self._tools(view.needs[0]))
+        tools: dict[str, dict[str, Any]] = {
+            DRAWN: {"tools": [self.points.which]},
+            "trace": {"tools": [self.component.root]},
+            WEIGHTS: {"tools": [self.block.root]},
+            "path": {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates, self.plane.note]},
+        }
+        return Card(view, **tools.get(view.needs[0], {}))
 
     def _turn_cards(self) -> None:
         """Show other cards, and reset the new ones."""
@@ -423,18 +425,6 @@ class LabPage(RunPage):
         if message["do"] == "cell" and number is not None:
             self.component.choose(number)
 
-    def _tools(self, part: str) -> dict[str, Any]:
-        if part == DRAWN:
-            return {"tools": [self.points.which]}
-        if part == "trace":
-            return {"tools": [self.component.root]}
-        if part == WEIGHTS:
-            return {"tools": [self.block.root]}
-        if part != "path":
-            return {}
-        below = [self.plane.coordinates, self.plane.note]
-        return {"tools": [self.plane.kind, self.follow], "below": below}
-
     def _draw(self, rows: list[list[float]]) -> None:
         """Continue the run with other data points, which cards that come to the front show too."""
         data = self._scene["data"]
@@ -443,11 +433,6 @@ class LabPage(RunPage):
         self._scene = {**self._scene, "data": data | dict(zip(names, columns, strict=True))}
         self.controls.hold(rows)
         self.session.draw(rows)
-
-    def _link_follow(self, view: Any) -> None:
-        """Synchronise the switch and the view's ranges, which a user may also drag."""
-        self.follow.param.watch(lambda event: setattr(view, "follow", event.new), "value")
-        view.listen(lambda follow: self.follow.param.update(value=follow))
 
 
 class Strip(PageComponent):

@@ -15,9 +15,9 @@ from bnnviz.engine.recording.export import ExportedDraws
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.marks import SERIES as MOST
 from bnnviz_app.components.recordings.actions import RecordingActions
-from bnnviz_app.components.recordings.figures import recording_figures
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.recordings.text import about, results
+from bnnviz_app.components.still import still
 from bnnviz_app.components.widgets import Message, ReaderChoice, Text, WideColumn, button
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
@@ -41,15 +41,11 @@ class RecordingsPage(TextPage):
     def __init__(self, dark: bool, flags: Mapping[str, str], chosen: Sequence[str]) -> None:
         super().__init__(dark, flags)
         self.list = RecordingList(self._show)
-        self.actions = RecordingActions(self.list, self._say, self._reload)
-        self._kept: dict[str, ExportedDraws] = {}
         self._message = Message(margin=(0, 2, 8, 2), stylesheets=_SHEETS)
-        self._coordinate = pmui.Select(
-            label="Coordinate", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
-        )
-        self._against = pmui.Select(
-            label="Against", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
-        )
+        self.actions = RecordingActions(self.list, self._message.say, self._reload)
+        self._kept: dict[str, ExportedDraws] = {}
+        look = {"size": "small", "width": 230, "margin": (6, 14, 4, 2), "searchable": True}
+        self._coordinate, self._against = (pmui.Select(label=name, **look) for name in ("Coordinate", "Against"))
         self._choice = ReaderChoice((self._coordinate, self._against), lambda event: self._draw())
         self._quantity = pn.Row(self._coordinate, self._against, visible=False)
         self._text, self._words = self._pane(margin=(0, 2, 6, 2)), self._pane(margin=(4, 2, 4, 2))
@@ -85,9 +81,6 @@ class RecordingsPage(TextPage):
         self.list.fill(list(reader.recordings()), chosen)
         self._show()
 
-    def _say(self, sentence: str, failed: bool) -> None:
-        self._message.say(sentence, failed)
-
     def _show(self) -> None:
         """Show the selection: nothing, one recording, or a comparison of several."""
         names = self.list.chosen
@@ -118,11 +111,22 @@ class RecordingsPage(TextPage):
             self.figures[:] = []
             self._words.object = ""
             return
+        from bnnviz import plots  # HoloViews, once a figure is shown
+        from bnnviz.figures import sources
+
+        plots.use("bokeh")
         ess = {name: compare.ess(kept, label) for name, kept in self._kept.items()}
         known = [f"{html.escape(name)}: ESS {one:,.0f}" for name, one in ess.items() if one == one]
         self._words.object = f"<p>{html.escape(label)}. {'; '.join(known)}{'.' if known else ''}</p>"
         against = self._against.value if self._against.value != label else None
-        self.figures[:] = recording_figures(self._kept, label, against, self.dark)
+        found = [sources.exported(name, each) for name, each in self._kept.items()]
+        figures = (
+            [plots.pair(found, [label, against], dark=self.dark)] if against is not None and len(found) == 1 else []
+        )
+        figures += [plots.trace(found, label, dark=self.dark), plots.density(found, label, dark=self.dark)]
+        if all(each.log_weights is None for each in found):
+            figures.append(plots.acf(found, label, dark=self.dark))
+        self.figures[:] = [still(figure) for figure in figures]
 
     def _in_address(self) -> dict[str, str]:
         return {self.listed: ",".join(self.list.chosen)} if self.list.chosen else {}

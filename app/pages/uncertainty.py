@@ -95,11 +95,6 @@ class UncertaintyPage(RunPage):
         )
         return self.controls.root
 
-    @staticmethod
-    def _choose_measure(view: View, measure: str) -> None:
-        view.figure.measure = measure
-        view.redraw()
-
     def _card(self, view: View) -> Card:
         part = view.needs[0]
         if part == _DIGIT:
@@ -108,7 +103,12 @@ class UncertaintyPage(RunPage):
             view.figure.brief = True
             return Card(view, tools=[self.ood])
         if part == _COURSE:
-            self.measure.param.watch(lambda event: self._choose_measure(view, event.new), "value")
+
+            def choose(event: Any) -> None:
+                view.figure.measure = event.new
+                view.redraw()
+
+            self.measure.param.watch(choose, "value")
             return Card(view, tools=[self.measure], legend=False)
         if part in _ATTACKS:
             other = "Entropy" if part == _ATTACKS[0] else "Accuracy"

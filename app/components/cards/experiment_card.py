@@ -116,7 +116,16 @@ class ExperimentCard:
         problems = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
         why = f"<p>{_prose(e.why)}</p>" if e.why else ""
         more = f"<p><a href='{_CORRIGENDUM}' target='_blank' rel='noopener'>Errors in the papers</a></p>"
-        shown = [self._text(f"<p>{_prose(e.doc)}</p>{why}{more}{problems}{self._together()}"), self._command()]
+        found = deep_links.together(e)
+        race = "" if found is None else f"<p>{link(found, f'Open these samplers in {found.title}', self._flags)}</p>"
+        command = Command(
+            line=f"bnnviz reproduce {e.name}",
+            message=_how_long(e, self._records),
+            sizing_mode="stretch_width",
+            margin=(2, 0, 8, 0),
+            stylesheets=[SHEETS["pills"], _STYLES["command"]],
+        )
+        shown = [self._text(f"<p>{_prose(e.doc)}</p>{why}{more}{problems}{race}"), command]
         if not self._records:
             return [*shown, *self._part(e, None)]
         return [*shown, *(item for record in self._records for item in self._part(_part_of(e, record), record))]
@@ -149,19 +158,6 @@ class ExperimentCard:
     def _text(self, text: str) -> Text:
         return Text(text, margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
 
-    def _together(self) -> str:
-        found = deep_links.together(self.experiment)
-        return "" if found is None else f"<p>{link(found, f'Open these samplers in {found.title}', self._flags)}</p>"
-
-    def _command(self) -> Command:
-        return Command(
-            line=f"bnnviz reproduce {self.experiment.name}",
-            message=_how_long(self.experiment, self._records),
-            sizing_mode="stretch_width",
-            margin=(2, 0, 8, 0),
-            stylesheets=[SHEETS["pills"], _STYLES["command"]],
-        )
-
 
 def picture(experiment: Experiment, record: Record | None, found: list[Result], most: int = 100, **look: Any) -> Any:
     """Return the figure of an experiment with at most so many panels; None where there is none."""
@@ -192,13 +188,10 @@ def _how_long(experiment: Experiment, records: Iterable[Record]) -> str:
     if minutes is None and known is not None:
         minutes = known.seconds / 60 * runs / known.runs
     count = "1 run" if runs == 1 else f"{runs} runs"
-    return count if minutes is None else f"{count}, {_time(minutes)} on two CPU cores"
-
-
-def _time(minutes: float) -> str:
-    if minutes < 1:
-        return "less than a minute"
-    return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
+    if minutes is None:
+        return count
+    time = f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
+    return f"{count}, {'less than a minute' if minutes < 1 else time} on two CPU cores"
 
 
 def _where(record: Record | None) -> str:

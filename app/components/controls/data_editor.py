@@ -78,8 +78,8 @@ class PointEditor(PageComponent):
             deeds[message["do"]](message)
         elif message["do"] == "undo":
             self.undo()
-        elif message["do"] == "class":
-            self._turn_class()
+        elif message["do"] == "class" and self._classes:
+            self._class.value = 1 - self._class.value
 
     def undo(self) -> None:
         """Take back the last change."""
@@ -131,10 +131,6 @@ class PointEditor(PageComponent):
         self._view.figure.rows = self.rows
         self._view.redraw()
         self._on_points(self.rows)
-
-    def _turn_class(self) -> None:
-        if self._classes:
-            self._class.value = 1 - self._class.value
 
     def _picked(self, item: dict[str, str]) -> None:
         name = item["label"]

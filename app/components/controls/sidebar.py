@@ -309,15 +309,10 @@ class Sidebar(SpecSidebar):
         else:
             self._on_spec(spec)
 
-    def _target_settings(self) -> dict[str, Any]:
-        """Return the controls' values, and the points as long as the data are the same."""
-        settings = self.target.controls.values()
-        same = self.target.name == self.spec.target
-        points = self.spec.target_settings.get("points") if same else None
-        return settings | self._point_settings(points)
-
     def _chosen(self) -> Spec:
-        settings = self._target_settings()
+        # The points stay as long as the data are the same.
+        points = self.spec.target_settings.get("points") if self.target.name == self.spec.target else None
+        settings = self.target.controls.values() | self._point_settings(points)
         if settings.get("data") not in self._attached:
             self.spec = self.spec.replace(file=None, attachment=None)
         spec = self.spec.replace(

@@ -21,16 +21,15 @@ from bnnviz_app.theme import entry_colour, styles
 TITLES = {"path": "Trajectories", "prediction": "Predictions"}
 LEAST_HEIGHT = 80  # pixels
 # Heights in pixels: the table without its rows, a row, and the largest table, whose rows are closer.
-_TABLE, _ROW, _MOST_TABLE = 52, 27, "27vh"
-_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "29vh"  # the same for a projector
+_TABLE = 52, 27, "27vh"
+_LARGE_TABLE = 66, 32, "29vh"  # the same for a projector
 _STYLES = styles(__file__)
 _SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
 
 
 def grid(entries: int, large: bool = False) -> str:
     """Return the CSS grid template: the samplers, the curves at their side, and the table below."""
-    sizes = (_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE) if large else (_TABLE, _ROW, _MOST_TABLE)
-    table, row_height, most = sizes
+    table, row_height, most = _LARGE_TABLE if large else _TABLE
     if entries == 3:
         # The curves are the fourth of four.
         rows = [["entry0"] * 3 + ["entry1"] * 3, ["entry2"] * 3 + ["curves"] * 3]
@@ -85,12 +84,18 @@ class RaceTransport(StepTransport):
     def __init__(self, session: Session, pictures: Any = None) -> None:
         self._budget = Text(height=36, margin=(0, 14), stylesheets=[_STYLES["budget"]])
         middle = [self._budget] if pictures is None else [pictures, self._budget]
-        super().__init__(session, WideRow(*middle))
+        super().__init__(session, middle=WideRow(*middle))
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         super().update(frame)
-        self._budget.object = _budget_html(frame["status"])
+        status = frame["status"]
+        spent, budget = max(entry["spent"] for entry in status["entries"]), status["budget"]
+        share = f"{100 * status['progress']:.1f}"
+        self._budget.object = (
+            f"<div class='budget'><span class='track' role='progressbar' aria-label='Budget' aria-valuenow='{share}'>"
+            f"<i style='width:{share}%'></i></span><span>{spent:,} of {budget:,} gradients each</span></div>"
+        )
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
@@ -123,15 +128,6 @@ def picture_switch() -> pmui.RadioButtonGroup:
     )
 
 
-def _budget_html(status: dict[str, Any]) -> str:
-    spent, budget = max(entry["spent"] for entry in status["entries"]), status["budget"]
-    share = f"{100 * status['progress']:.1f}"
-    return (
-        f"<div class='budget'><span class='track' role='progressbar' aria-label='Budget' aria-valuenow='{share}'>"
-        f"<i style='width:{share}%'></i></span><span>{spent:,} of {budget:,} gradients each</span></div>"
-    )
-
-
 def _reference_text(reference: dict[str, Any] | None) -> str:
     """Show the progress of the reference."""
     if reference is None or reference["error"]:
@@ -139,9 +135,5 @@ def _reference_text(reference: dict[str, Any] | None) -> str:
     if reference["finished"]:
         quality = f", R-hat {reference['rhat']:.2f}" if math.isfinite(reference["rhat"]) else ""
         return f"reference: {reference['title']}, {reference['draws']:,} draws{quality}"
-    so_far = (
-        f"{reference['draws']:,} of {reference['requested']:,} draws"
-        if reference["phase"] == "sampling"
-        else reference["phase"]
-    )
-    return f"reference: {reference['title']}, {so_far}"
+    sampled = f"{reference['draws']:,} of {reference['requested']:,} draws"
+    return f"reference: {reference['title']}, {sampled if reference['phase'] == 'sampling' else reference['phase']}"

@@ -46,7 +46,7 @@ class Transport(PageComponent):
     steps: ClassVar[dict[str, str]] = {"Next proposal": "proposal", "Next event": "event"}
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # a note next to the device
 
-    def __init__(self, session: Session, timeline: View | None, middle: Any = None) -> None:
+    def __init__(self, session: Session, timeline: View | None = None, middle: Any = None) -> None:
         self._session = session
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
         self._play = button("Play", self.play, icon="play_arrow", width=104, **look)
@@ -70,7 +70,10 @@ class Transport(PageComponent):
         row = [self._play, self._steps, self._speed]
         self._goes_back = timeline is not None
         if timeline is not None:
-            middle = self._strip(timeline)
+            # A click on the strip of events goes back.
+            timeline.pointer.listen(lambda message: self._clicked(timeline, message))
+            look = {"sizing_mode": "stretch_width", "height": 38, "margin": (0, 4), "css_classes": ["wide"]}
+            middle = pn.pane.Bokeh(timeline.root, **look)
         row.append(middle or pn.Spacer(sizing_mode="stretch_width", height=1))
         self._show_events(self.steps_events)
         buttons = WideRow(*row, height=42, margin=(3, 0, 0, 0), align="center", stylesheets=[_STYLES["buttons"]])
@@ -96,17 +99,10 @@ class Transport(PageComponent):
         self._session.travel("back", step=step)
         self.show_playing()
 
-    def _strip(self, timeline: View) -> pn.pane.Bokeh:
-        """Return the strip of events, on which a click goes back."""
-
-        def receive(message: dict[str, Any]) -> None:
-            step = timeline.figure.nearest(message["x"]) if message["do"] == "cell" else None
-            if step is not None:
-                self.back(step)
-
-        timeline.pointer.listen(receive)
-        look = {"sizing_mode": "stretch_width", "height": 38, "margin": (0, 4), "css_classes": ["wide"]}
-        return pn.pane.Bokeh(timeline.root, **look)
+    def _clicked(self, timeline: View, message: dict[str, Any]) -> None:
+        step = timeline.figure.nearest(message["x"]) if message["do"] == "cell" else None
+        if step is not None:
+            self.back(step)
 
     def again(self) -> None:
         """Begin the same spec again, paused."""
@@ -154,7 +150,7 @@ class Transport(PageComponent):
         """Begin a new run: the old one's numbers go."""
         self.show_playing()
         self._show_events("events" in scene["emits"])
-        self._tell(_PREPARING)
+        self._status.object = self._line(_PREPARING)
 
     def _show_events(self, eventful: bool) -> None:
         """Offer the buttons of a sampler with events, or a plain step."""
@@ -169,19 +165,18 @@ class Transport(PageComponent):
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self.show_playing()
-        self._tell(frame["status"])
-
-    def _tell(self, status: dict[str, Any]) -> None:
-        self._status.object = self._line(status)
+        self._status.object = self._line(frame["status"])
 
     def _cells(self, status: dict[str, Any]) -> list[Cell]:
         """Return least width, name, figure and unit of each figure of the line."""
         kernel = status["kernel"] if status["kernel"] in self.kernels else ""
+        frames, latency = self._session.heartbeat.rate(), self._session.heartbeat.latency()
+        delay = "–" if latency is None else f"{1000 * latency:.0f}"
         return [
             (44, "device", html.escape(str(status["device"])), kernel),
             (104, "phase", html.escape(self._phase(status)), ""),
             *self._figures(status),
-            self._frames(),
+            (116, "frames", f"{frames:.0f}", f"frames/s, {delay} ms"),
             (84, "elapsed", clock(status["elapsed"]), "elapsed"),
         ]
 
@@ -199,10 +194,6 @@ class Transport(PageComponent):
             (66, "ess", count(status["ess"]), "ESS"),
         ]
 
-    def _frames(self) -> Cell:
-        heartbeat = self._session.heartbeat
-        return 116, "frames", f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(heartbeat.latency())}"
-
     def _line(self, status: dict[str, Any]) -> str:
         line = "".join(
             f"<span class='{name}' style='min-width:{width}px'><b>{value}</b> {unit}</span>"
@@ -210,7 +201,8 @@ class Transport(PageComponent):
         )
         others = status["shared"] - bool(status["playing"])
         if others > 0:
-            return f"<div class='line crowded'>{line}<span class='shared'>{_shared(others)}</span></div>"
+            shared = f"shared with {others} other run{'s' if others > 1 else ''}"
+            return f"<div class='line crowded'>{line}<span class='shared'>{shared}</span></div>"
         return f"<div class='line'>{line}</div>"
 
 
@@ -218,9 +210,6 @@ class StepTransport(Transport):
     """Show buttons for a run without a timeline and usually without events; subclasses define the figures."""
 
     steps_events, kernels = False, ()
-
-    def __init__(self, session: Session, middle: Any = None) -> None:
-        super().__init__(session, None, middle)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
@@ -231,17 +220,9 @@ class StepTransport(Transport):
         return "done" if status["phase"] == "done" else super()._phase(status)
 
 
-def _shared(others: int) -> str:
-    return f"shared with {others} other run{'s' if others > 1 else ''}"
-
-
 def rate(status: dict[str, Any], name: str) -> str:
     """Format a rate, which a paused run does not have."""
     return count(status[name] if status["playing"] else math.nan)
-
-
-def _milliseconds(latency: float | None) -> str:
-    return "– ms" if latency is None else f"{1000 * latency:.0f} ms"
 
 
 def clock(seconds: float) -> str:

@@ -183,14 +183,12 @@ class YourData:
         is_question = isinstance(error, TableQuestion)
         answers = [answer for answer in error.answers if self._able(answer)] if is_question else []
         self._question.say(error.question if answers else error.message.text, failed=True)
-        self._answers[:] = [self._button(answer) for answer in answers]
+        look = {"variant": "outlined", "margin": (2, 8, 4, 0)}
+        self._answers[:] = [button(each.label, lambda each=each: self._answer(each), **look) for each in answers]
 
     def _able(self, answer: Answer) -> bool:
         """Return whether an answer can be given: the target is not left out."""
         return answer.option != "leave_out" or self._target.value not in answer.values
-
-    def _button(self, answer: Answer) -> pmui.Button:
-        return button(answer.label, lambda: self._answer(answer), variant="outlined", margin=(2, 8, 4, 0))
 
     def _answer(self, answer: Answer) -> None:
         with self._choice.setting():
@@ -217,13 +215,9 @@ class YourData:
                 self._target.value = name
             elif name == self._target.value:
                 # Something has to be predicted.
-                self._target.value = self._other_target(name)
+                others = [column for column in self._overview.columns if column.name != name]
+                self._target.value = self._overview._replace(columns=others).target
         self._read()
-
-    def _other_target(self, name: str) -> str:
-        """Return the column that is predicted where this one no longer is."""
-        others = [column for column in self._overview.columns if column.name != name]
-        return self._overview._replace(columns=others).target
 
     # ---- begin --------------------------------------------------------------------------------------------
 
