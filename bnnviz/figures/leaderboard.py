@@ -6,7 +6,7 @@ import html
 import math
 from typing import Any, NamedTuple
 
-from bnnviz.figures.palette import DARK, LIGHT
+from bnnviz.figures.palette import LIGHT
 
 
 class Column(NamedTuple):
@@ -143,9 +143,9 @@ def divergence_text(row: dict[str, Any], chains: int) -> str:
     return f"{row['chains_lost']} of {chains} chains diverged" if row["chains_lost"] else ""
 
 
-def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark: bool = False) -> str:
+def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int) -> str:
     """Return the table of a race, best sampler first."""
-    shown, colours = columns_for(scores), (DARK if dark else LIGHT).chains
+    shown, colours = columns_for(scores), LIGHT.chains
     heads = "".join(f"<th title='{html.escape(each.doc)}'>{html.escape(each.head)}</th>" for each in shown)
     lines = []
     for row in rows:

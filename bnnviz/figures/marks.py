@@ -38,10 +38,10 @@ def dash_of(number: int) -> tuple[int, ...]:
     return DASHES[number % SERIES]
 
 
-def series_kind(number: int, label: str = "") -> Kind:
+def series_kind(number: int) -> Kind:
     """Return the mark of a series."""
     number %= SERIES
-    return Kind(label, _SHAPES[number % 4], chain(number), filled=(number % 2 == 0) == (number < 4))
+    return Kind("", _SHAPES[number % 4], chain(number), filled=(number % 2 == 0) == (number < 4))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -341,12 +341,10 @@ class Panels:
     one_legend: bool = False
 
 
-def curve(
-    x: Any, y: Any, number: int, label: str, mark: Kind | None = None, size: float = 7.0, width: float = 2.2
-) -> list[Mark]:
+def curve(x: Any, y: Any, number: int, label: str, mark: Kind | None = None, size: float = 7.0) -> list[Mark]:
     """Return a series: its line, and a mark at each point, since the first point alone makes no line."""
     look = {"colour": chain(number), "label": label}
-    return [Line(x, y, width, dash_of(number), **look), Points(x, y, mark or series_kind(number), size, **look)]
+    return [Line(x, y, 2.2, dash_of(number), **look), Points(x, y, mark or series_kind(number), size, **look)]
 
 
 def diagonal(label: str) -> Line:

@@ -159,12 +159,9 @@ def _given(
     return ClassPredictions(name or "predictions", probabilities, None, observed.astype(int), labels)
 
 
-def each(source: Any, observed: Any = None, classes: Sequence[str] | None = None) -> list[ClassPredictions]:
-    """Return the predictions of each source in a list or dict of runs or recordings, or of one source.
-
-    Parameters and errors are those of `class_predictions`; several arrays must have the same rows.
-    """
-    return [class_predictions(one, observed, classes, name) for name, one in _several(source)]
+def each(source: Any, observed: Any = None) -> list[ClassPredictions]:
+    """Return the predictions of one or several sources; several arrays must have the same rows."""
+    return [class_predictions(one, observed, name=name) for name, one in _several(source)]
 
 
 class NumberTransforms(NamedTuple):

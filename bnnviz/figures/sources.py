@@ -91,14 +91,14 @@ class SourceDraws:
             )
         return values
 
-    def representative(self, variable: str, most: int = 4000) -> np.ndarray:
+    def representative(self, variable: str) -> np.ndarray:
         """Return draws (n,) of a variable that count the same: all, or by their weights an even choice of them."""
         values = self.finite(variable).ravel()
         if self.log_weights is None:
             return values
         if not diagnostics.normalised(self.log_weights).any():
             raise BnnvizError(f"No draw of {self.name} has a weight above zero.", "source")
-        return values[diagnostics.systematic(self.log_weights.ravel(), min(most, values.size))]
+        return values[diagnostics.systematic(self.log_weights.ravel(), min(_MOST_RESAMPLED, values.size))]
 
     def table(self, variables: Sequence[str]) -> dict[str, np.ndarray]:
         """Return columns ``chain``, ``draw``, ``id`` and each variable, a row for each draw, chain after chain."""
@@ -112,7 +112,7 @@ class SourceDraws:
         }
 
 
-_MOST_COMPONENTS = 10
+_MOST_COMPONENTS, _MOST_RESAMPLED = 10, 4000
 #: The column that identifies a draw across figures: one number for chain and draw.
 ID = "id"
 

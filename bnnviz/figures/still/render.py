@@ -280,9 +280,9 @@ _ELEMENTS: dict[type[Mark], Any] = {
 }
 
 
-def blended(ramp: Sequence[str], steps: int = 65) -> list[str]:
-    """Return colours between those of a ramp, evenly spread; with an odd number, the middle one is among them."""
+def blended(ramp: Sequence[str]) -> list[str]:
+    """Return 65 colours between those of a ramp, evenly spread; the middle one is among them."""
     channels = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in ramp])
-    places = np.linspace(0, len(ramp) - 1, steps)
+    places = np.linspace(0, len(ramp) - 1, 65)
     mixed = np.stack([np.interp(places, np.arange(len(ramp)), channel) for channel in channels.T], axis=1)
     return ["#" + "".join(f"{round(value):02x}" for value in colour) for colour in mixed]
