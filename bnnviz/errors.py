@@ -118,7 +118,8 @@ def none_of(noun: str, name: object, known: Iterable[str], other: str = "") -> B
     known = list(known)
     meant = meant_by(noun, name, known)
     rest = f"choose one of {', '.join(known)}{other}." if meant is None else f"did you mean {meant!r}?"
-    return BnnvizError(f"There is no {noun} {str(name)[:60]!r}; {rest}", noun)
+    given = repr(name[:60]) if isinstance(name, str) else repr(name)[:60]
+    return BnnvizError(f"There is no {noun} {given}; {rest}", noun)
 
 
 def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
