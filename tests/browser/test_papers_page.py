@@ -15,7 +15,7 @@ from bnnviz.specs.run import Spec
 
 NAMES = list(experiments.EXPERIMENTS)
 MEASURED = [name for name in NAMES if record.records(name)[0]]
-IN_THE_LAB = next(name for name in MEASURED if name == "pdmp-boston")
+IN_THE_LAB = "pdmp-table1"
 DRAWN = "() => [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === 'Figure').length"
 
 
