@@ -22,7 +22,7 @@ TEACHER, PUPIL = "the-teachers-token", "the-students-token"
 CLASS = {"BNNVIZ_TOKEN": TEACHER, "BNNVIZ_STUDENT_TOKEN": PUPIL}
 LECTURE_S = 240.0
 EVERY_S = 2.0  # between two requests of a page, as in `app/classroom/bar.js`
-WARM_PAGES, UNUSED_S = 150, 25.0  # after so many, memory no longer depends on when garbage is collected
+WARM_PAGES, UNUSED_S = 200, 25.0  # after so many, memory no longer depends on when garbage is collected
 MOST_GROWTH = 20 << 20  # bytes
 
 log = logging.getLogger(__name__)

@@ -135,5 +135,5 @@ def _reference_text(reference: dict[str, Any] | None) -> str:
     if reference["finished"]:
         quality = f", R-hat {reference['rhat']:.2f}" if math.isfinite(reference["rhat"]) else ""
         return f"reference: {reference['title']}, {reference['draws']:,} draws{quality}"
-    sampled = f"{reference['draws']:,} of {reference['requested']:,} draws"
+    sampled = f"{reference['draws']:,} of {reference['goal']:,} draws"
     return f"reference: {reference['title']}, {sampled if reference['phase'] == 'sampling' else reference['phase']}"
