@@ -86,7 +86,8 @@ def test_the_address_opens_cards_and_follows_them() -> None:
     assert [card.experiment.name for card in shown.cards if card.open] == ["pdmp-table1", "func-wells"]
     assert "nope" in shown._about.object
     assert shown.address.query == "page=papers&open=pdmp-table1,func-wells&projector=1&theme=dark"
-    shown._close_all()
+    for card in shown.cards:
+        card.turn(False, by_reader=True)
     assert shown.address.query == "page=papers&projector=1&theme=dark"
 
 
