@@ -1,6 +1,6 @@
 """Load of a class: 200 students who read a lesson and answer a question, and pages that are opened and closed.
 
-`docs/security.md` lists the results. `--log-cli-level=INFO` prints what was measured.
+`docs/security.md` lists the results that meet their limits. `--log-cli-level=INFO` prints what was measured.
 """
 
 from __future__ import annotations
