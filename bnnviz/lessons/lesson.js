@@ -167,29 +167,29 @@ async function open_lesson(lesson) {
 
   async function show_film_at() {
     const {film, frame} = step(), name = `${lesson.name}-${film}-${place}`
+    page.until = frame
+    fill_knob(film)
+    show_number({detail: frame})
     if (shown !== name) {
       await load_film(name)
       await show_film(name)
       shown = name
     }
-    fill_knob(film)
     const {dashboard} = document.documentElement.dataset
     live.href = `${dashboard ?? ""}?page=${films[film].page}&${films[film].live[place]}`
     live.hidden = dashboard === undefined
-    page.until = Math.min(frame, page.film.last)
     page.film.pause()
-    page.film.seek(page.until)
-    show_number()
+    page.film.seek(frame)
     mark_claims()
     return page.film
   }
 
-  function show_number() {
+  function show_number({detail: frame}) {
     const {film} = step(), {number: quantity, measured} = films[film]
-    const known = quantity && page.film && measured[place][quantity][page.film.frame] !== null
-    bar.querySelector(".number").hidden = !known
-    if (!known) { return }
-    figure.textContent = written(measured[place][quantity][page.film.frame])
+    const value = quantity ? measured[place][quantity][frame] : null
+    bar.querySelector(".number").hidden = value === null
+    if (value === null) { return }
+    figure.textContent = written(value)
     named.textContent = statement.films[film].label
   }
 

@@ -1,4 +1,4 @@
-"""Make the lessons a folder of static files: a page for each lesson, one player, and a script for each film.
+"""Make the lessons a folder of static files: a page for each lesson, two shared scripts, and a script for each film.
 
 The folder works on any web server, from ``file://`` and in frames of other pages. Notebooks show a self-contained page
 with its films and the player.
@@ -27,7 +27,7 @@ from bnnviz.specs import catalogue, url
 _HERE = Path(__file__).parent
 _FILM = re.compile(r"films/([\w-]+)-(\w+)-(\d+)\.js")
 _LEAST = 20  # pixels of type on a projector
-PLAYER, INDEX = "player.js", "index.html"
+PLAYER, BOKEH, INDEX = "player.js", "bokeh.js", "index.html"
 
 
 def write(folder: Path) -> None:
@@ -39,7 +39,7 @@ def write(folder: Path) -> None:
 
 def names() -> Iterator[str]:
     """Yield the names of all files."""
-    yield from (INDEX, PLAYER)
+    yield from (INDEX, PLAYER, BOKEH)
     for lesson in content.load().values():
         yield f"{lesson.name}.html"
         for film in lesson.films.values():
@@ -50,7 +50,9 @@ def names() -> Iterator[str]:
 def file(name: str) -> bytes:
     """Return a file of the folder; raise KeyError if no such file exists."""
     if name == PLAYER:
-        return _scripts().encode()
+        return _script().encode()
+    if name == BOKEH:
+        return player.bokeh_js().encode()
     if name == INDEX:
         return _index().encode()
     if name.removesuffix(".html") in content.load() and name.endswith(".html"):
@@ -80,7 +82,10 @@ def page(name: str, step: int = 1, language: str = content.DEFAULT, alone: bool 
                 parts = _packed(lesson, film, place)
                 made = _id(lesson, film, place)
                 held |= dict(zip((f"content-{made}", f"numbers-{made}"), parts, strict=True))
-    scripts = f"<script>{_scripts()}</script>" if alone else f'<script src="{PLAYER}"></script>'
+    if alone:
+        scripts = f"<script>{_script()}</script><script>{player.bokeh_js()}</script>"
+    else:
+        scripts = f'<script src="{PLAYER}"></script><script src="{BOKEH}"></script>'
     template = (Path(player.__file__).parent / "player.html").read_text(encoding="utf-8")
     template = re.sub(r"<meta http-equiv=.Content-Security-Policy.*\n", "", template)
     return Template(template).substitute(
@@ -93,9 +98,9 @@ def page(name: str, step: int = 1, language: str = content.DEFAULT, alone: bool 
     )
 
 
-def _scripts() -> str:
-    """Return the player with BokehJS."""
-    return "\n".join((player.bokeh_js(), (_HERE / "lesson.js").read_text(encoding="utf-8"), player.script()))
+def _script() -> str:
+    """Return the player of lessons; it runs before BokehJS, so that texts do not wait for that."""
+    return (_HERE / "lesson.js").read_text(encoding="utf-8") + player.script()
 
 
 def _index() -> str:

@@ -62,8 +62,13 @@ const reported = async (id) => JSON.parse(new TextDecoder().decode(await unpacke
 // The state that films of one page share.
 const page = {dark: false, large: false, rate: 10, reported: null, film: null, until: null} // until: the frame at which playing stops
 
+// BokehJS is the last script of the page, so that texts appear before it has run.
+const bokeh_ready = new Promise((resolve) => {
+  if (document.readyState === "loading") { addEventListener("DOMContentLoaded", resolve) } else { resolve() }
+})
+
 async function build(number) {
-  const film = await reported(`content-${number}`), bytes = await unpacked(`numbers-${number}`)
+  const [film, bytes] = await Promise.all([reported(`content-${number}`), unpacked(`numbers-${number}`), bokeh_ready])
   page.translate?.(film)
   const {words} = page.reported, ended = new AbortController()
   const last = film.steps.length - 1
@@ -323,7 +328,7 @@ async function build(number) {
     const {inner_width, inner_height} = doc.get_model_by_id(card.root).properties
     for (const size of [inner_width, inner_height]) { size.change.connect(fit) }
   }
-  seek(0)
+  seek(page.until ?? 0)
   await when_painted()
   return {
     doc, cards, last, seek, when_painted, repaint, fit_type, close, play: () => set_playing(true), pause: () => set_playing(false),

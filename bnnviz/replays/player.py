@@ -77,7 +77,7 @@ def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
         policy=_policy(bokeh, player),
         style=style(),
         held=held_parts(held),
-        scripts=f"<script>{bokeh}</script>\n<script>{player}</script>",
+        scripts=f"<script>{player}</script>\n<script>{bokeh}</script>",
     )
 
 

@@ -71,8 +71,8 @@ def test_200_students_read_a_lesson_and_no_answer_is_lost(serve: Callable[..., A
         student = Client(url)
         await asyncio.sleep(EVERY_S * number / STUDENTS)
         await student.enter(PUPIL)
-        for path in ("lessons/thinning.html", "lessons/player.js", "lessons/films/thinning-flight-2.js"):
-            await student.fetch(path)
+        for path in ("thinning.html", "player.js", "bokeh.js", "films/thinning-flight-2.js"):
+            await student.fetch(f"lessons/{path}")
         answered = False
         while True:
             question = (await student.state())["question"]

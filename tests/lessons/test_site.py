@@ -20,7 +20,7 @@ def test_pages_link_files_that_there_are() -> None:
     linked = {target.partition("#")[0] for target in re.findall(r'href="([^"#][^"]*)"', index)}
     assert linked == {f"{name}.html" for name in content.load()} and linked <= names
     page = site.file("thinning.html").decode()
-    assert re.findall(r'<script src="([^"]+)"', page) == [site.PLAYER]
+    assert re.findall(r'<script src="([^"]+)"', page) == [site.PLAYER, site.BOKEH]
     film = site.file(next(name for name in names if name.startswith("films/thinning-"))).decode()
     assert film.startswith("bnnviz_hold(")
 

@@ -145,7 +145,7 @@ def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
 
 @pytest.mark.slow
 def test_an_generation_begins_without_the_draws_before_it() -> None:
-    reported = take_frames(PastRun(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
+    reported = take_frames(PastRun(replace(BANANA, draws=None, warmup=0), [(560, {"refresh_rate": 2.0})], 620), 30)
     timeline = ReplayTimeline(reported)
     index, numbers = timeline.columns()
     first = next(i for i, frame in enumerate(reported.frames) if frame["status"]["generation"] == 1)
