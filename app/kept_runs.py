@@ -87,6 +87,10 @@ class KeptRuns:
         """Return the runs of a browser that no page shows."""
         return [run for run in self._runs.values() if run.browser == browser and run.viewer is None]
 
+    def last(self, browser: str) -> KeptRun | None:
+        """Return the run of a browser that was left last, of those that no page shows."""
+        return max(self.unseen(browser), key=lambda run: run.left, default=None)
+
     def find(self, run_id: str, browser: str, viewer: Any) -> KeptRun | None:
         """Return a browser's run by its id, or None if it is unknown or shown by another page."""
         found = self._runs.get(run_id)

@@ -5,7 +5,7 @@ const TYPING = "input:not([type=checkbox], [type=range], [type=radio]), textarea
   "[role=combobox], [role=listbox], [role=menu]"
 const PRESSED = "button, a[href], summary, input, [role=button], [role=switch], [role=tab]" // take space for themselves
 const SLID = "input[type=range], [role=slider]" // take arrows
-const KEYS = {" ": "play", "ArrowRight": "proposal", "ArrowLeft": "before", "e": "event", "r": "reset", "?": "help", "n": "next", "p": "back"}
+const KEYS = {" ": "play", "ArrowRight": "proposal", "ArrowLeft": "before", "e": "event", "r": "reset", "?": "help", "n": "next", "p": "back", "Escape": "close"}
 
 export function render({model}) {
   // A clicked button keeps the focus invisibly: the space bar still plays.

@@ -108,6 +108,7 @@ def _drawer(entry: PageEntry, page: Any, frame: pmui.Page) -> None:
     frame.sidebar = [drawer]
     frame.param.watch(lambda event: fill(event.new), "sidebar_open")
     page.on_settings = lambda: frame.param.update(sidebar_open=not frame.sidebar_open)
+    page.on_close = lambda: frame.param.update(sidebar_open=False)
 
 
 def take_own_styles(document: Document) -> None:

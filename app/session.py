@@ -106,10 +106,17 @@ class Session:
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
         """Run another spec instead, playing if this one plays; on failure, this run continues."""
-        self._asked, self._first, self.recorded = spec, first, None
+        self._asked, self._first, self.recorded, self.resumes = spec, first, None, None
         self._starting = True
         self.on_begin()
         self._wake.set()
+
+    def resume_last(self) -> None:
+        """Show the run that this browser left last on this page, if no other page shows it."""
+        run = kept_runs.runs().last(self.browser)
+        if run is not None and run.page == self.page:
+            self.begin(self.spec)
+            self.resumes = run.run_id
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings of the sampler while it runs."""

@@ -55,6 +55,7 @@ class Page:
         self.on_large: Callable[[], None] = lambda: None  # called when projector mode changes
         self.on_menu: Callable[[], None] = lambda: None  # called when the menu or the links in it change
         self.on_settings: Callable[[], None] = lambda: None  # opens or closes the drawer of settings
+        self.on_close: Callable[[], None] = lambda: None  # closes it
         self.on_theme: Callable[[], None] = lambda: None  # turns light or dark
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
 
@@ -357,6 +358,7 @@ class RunPage(Page):
             "play": self.transport.play,
             "reset": self.transport.again,
             "help": self.guide.toggle,
+            "close": self.on_close,
             "proposal": lambda: step("proposal"),
             "event": lambda: step("event" if events else "proposal"),
         }

@@ -302,6 +302,7 @@ class LabPage(RunPage):
     def _leave_scene(self) -> None:
         self.caption.write()
         self._ring(frozenset())
+        self.session.resume_last()
         self._readdress()
 
     def _list_scenes(self) -> None:

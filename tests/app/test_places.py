@@ -47,7 +47,7 @@ def test_a_tab_brings_its_part_to_the_front_as_long_as_the_run_has_it() -> None:
     assert place.front == "path" and received == [1]
 
 
-ROWS = [["R-hat", "1.4", "bad"], ["ESS of U", "30", ""]]
+ROWS = [["R-hat", "1.4", "bad"], ["ESS of the energy U", "30", ""]]
 
 
 @pytest.mark.parametrize(

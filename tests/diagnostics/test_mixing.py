@@ -138,7 +138,7 @@ def test_a_run_that_goes_on_measures_seldom_and_what_is_new(monkeypatch):
     # 2,000 draws at most are used: every fourth of 1,500.
     assert live._values.values(2000).shape == (4, 375, 1)
     assert 200 < found.energy < 2500
-    assert live.rows() == [["ESS of U", f"{found.energy:,.0f}", ""]]
+    assert live.rows() == [["ESS of the energy U", f"{found.energy:,.0f}", ""]]
     evaluated = []
     monkeypatch.setattr(live._values, "_evaluate", lambda theta: evaluated.append(len(theta)))
     live._pace.expire()

@@ -68,11 +68,11 @@ def judged(draws: int, caption: dict[str, Any], rows: list[tuple[str, str, str]]
     if caption.get("warning"):
         return "error", "warning", caption["warning"]
     if draws < FEWEST:
-        return "default", "too early to judge", _TOO_EARLY
+        return "default", "too early", _TOO_EARLY
     if any(label.startswith("R-hat of functions") for label, _, _ in rows):
         # Chains at copies of one network, with other orders of its units, need not agree on a weight.
         rows = [row for row in rows if not row[0].startswith("R-hat (")]
     bad = [f"{label}: {text}" for label, text, tone in rows if "bad" in tone]
     if bad:
-        return "error", "not converged", f"Out of range: {'; '.join(bad)}."
+        return "error", "not converged", f"Out of range: {'; '.join(bad)}. More draws may help: choose a higher speed."
     return "success", "no problem found", "No diagnostic is out of range."

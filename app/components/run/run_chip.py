@@ -27,8 +27,7 @@ class RunChip:
 
     def look(self) -> None:
         """Show the current runs."""
-        found = self._runs.unseen(self._browser)
-        self._run = max(found, key=lambda run: run.left, default=None)
+        self._run = self._runs.last(self._browser)
         set_changed(self.root, visible=self._run is not None)
         if self._run is not None:
             set_changed(self._text, object=_link(self._run))

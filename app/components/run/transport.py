@@ -35,6 +35,8 @@ _PREPARING = {
 }
 
 
+_MARKS = "Circle: bounce. Square: refreshment. Triangle: violation. A click goes back to the event."
+
 Cell = tuple[int, str, str, str]
 
 
@@ -43,7 +45,7 @@ class Transport(PageComponent):
 
     needs = frozenset({"status"})
     steps_events: ClassVar[bool] = True  # whether it advances to events, or only by steps
-    steps: ClassVar[dict[str, str]] = {"Next proposal": "proposal", "Next event": "event"}
+    steps: ClassVar[dict[str, str]] = {"Next step": "proposal", "Next event": "event"}
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # a note next to the device
 
     def __init__(self, session: Session, timeline: View | None = None, middle: Any = None) -> None:
@@ -72,13 +74,14 @@ class Transport(PageComponent):
         if timeline is not None:
             # A click on the strip of events goes back.
             timeline.pointer.listen(lambda message: self._clicked(timeline, message))
+            timeline.root.html_attributes = {**timeline.root.html_attributes, "title": _MARKS}
             look = {"sizing_mode": "stretch_width", "height": 38, "margin": (0, 4), "css_classes": ["wide"]}
             middle = pn.pane.Bokeh(timeline.root, **look)
         row.append(middle or pn.Spacer(sizing_mode="stretch_width", height=1))
         self._show_events(self.steps_events)
         buttons = WideRow(*row, height=42, margin=(3, 0, 0, 0), align="center", stylesheets=[_STYLES["buttons"]])
         self.root = WideColumn(
-            *(buttons, self._status),
+            *(self._status, buttons),  # the buttons stay in their place when the line opens
             styles={"padding": "0 16px 2px", "box-sizing": "border-box", "flex": "none"},
             css_classes=["area-transport"],
             stylesheets=[_STYLES["bar"]],

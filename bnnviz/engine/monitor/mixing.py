@@ -144,7 +144,7 @@ class LiveMixing:
         """Return rows (label, text, tone) of the table."""
         found = self.found
         sizes = {
-            "ESS of U": found.energy,
+            "ESS of the energy U": found.energy,
             "ESS of functions (least)": found.least,
             "ESS of functions (median)": found.median,
         }

@@ -60,10 +60,9 @@ class Thinning(Figure):
         key = part.get("segment")
         x = Axis(self.x.label, (0.0, float(part["t_max"])), "segment", key, memory=MEMORY)
         y = Axis(f"rate ({part['unit']})", _heights(part), "segment", key, memory=MEMORY)
-        note = ""
-        if part.get("proposals"):
-            note = f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} %"
-        return self.drawing(marks, x=x, y=y, note=note)
+        note = f"violations {100 * part['violation_share']:.1f} %" if part.get("violation_share") else ""
+        words = f"{100 * part['acceptance']:.0f} % of proposals accepted" if part.get("proposals") else ""
+        return self.drawing(marks, x=x, y=y, note=note, words=" · ".join(filter(None, (words, note))))
 
 
 def _pieces(part: dict[str, Any], name: str, width: float, **look: Any) -> Segments:

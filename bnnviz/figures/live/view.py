@@ -66,6 +66,7 @@ class View:
         self._part: dict[str, Any] | None = None
         self._scale = 1.0
         self._legend: tuple[Any, dict[str, str]] = (None, {})
+        self._seen: set[str] = set()  # labels of marks that the run has had
         self._build()
         self.theme(dark)
         if scene is not None:
@@ -79,6 +80,7 @@ class View:
         if self.pointer is not None:
             self.pointer.editable = bool((scene.get("data") or {}).get("editable")) and self.figure.name == "prediction"
         self._part = None
+        self._seen = set()
         self._show(self.figure.blank())
         for window in (self._x, self._y):
             window.restart()
@@ -157,8 +159,8 @@ class View:
         return self._legend[1]
 
     def legend_html(self) -> str:
-        """Return the legend for the heading, in the present colours; "" when none is needed."""
-        return legend_html(self.legend_entries().values())
+        """Return the legend of the marks that the run has had, in the present colours; "" when none is needed."""
+        return legend_html(entry for label, entry in self.legend_entries().items() if label in self._seen)
 
     @property
     def follow(self) -> bool:
@@ -192,6 +194,7 @@ class View:
         self._equalise()
         self._fit_labels()
         changed = self.canvas.show(drawing.marks, self.palette)
+        self._seen |= {mark.label for mark in drawing.marks if mark.label not in self._seen and not mark.empty}
         words = {**self.root.html_attributes, "aria-label": self.description}
         if words != self.root.html_attributes:
             self.root.html_attributes = words

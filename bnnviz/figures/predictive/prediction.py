@@ -133,7 +133,7 @@ class Prediction(Figure):
 
 def band_of(part: dict[str, Any]) -> list[Mark]:
     """Return the bands that hold 95 and 50 % of the functions of draws."""
-    ends = (("lo95", "hi95", WIDE, "95 % of draws"), ("lo50", "hi50", NARROW, "50 % of draws"))
+    ends = (("lo95", "hi95", WIDE, "95 %"), ("lo50", "hi50", NARROW, "50 %"))
     return [
         Band(part["x"], part[low], part[high], colour="blue", opacity=o, label=label) for low, high, o, label in ends
     ]

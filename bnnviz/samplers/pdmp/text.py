@@ -86,18 +86,16 @@ def missed_share(figures: dict[str, float]) -> float:
 
 
 _CAPTIONS = {
-    BOUNCE: "Event {events} is a bounce. {which} proposal was accepted: the rate is {e.rate:.3g}, the envelope"
-    " {e.height:.3g}.",
-    REFRESH: "Event {events} is a refreshment at time {e.t:.3g}: a new velocity was drawn.",
+    BOUNCE: "Event {events} is a bounce: the {nth} proposal was accepted (rate {e.rate:.3g}, envelope {e.height:.3g}).",
+    REFRESH: "Event {events} is a refreshment at time {e.t:.3g}: the path takes a random velocity.",
     REJECTED: "The {nth} proposal was rejected: its uniform draw {e.uniform:.2f} exceeds rate / envelope ="
-    " {share:.2f}. The path continues.",
+    " {share:.2f}.",
     VIOLATION: "The {nth} proposal was discarded.",
-    PROBE: "Look-ahead: the signed rate at time {e.t:.3g} is {e.rate:.3g}, which determines the envelope up to this"
-    " time.",
+    PROBE: "A look-ahead to time {e.t:.3g}: the rate is {e.rate:.3g}, which sets the envelope up to this time.",
     HORIZON: "No proposal occurred before the horizon at time {e.t:.3g}. The envelope is extended from there.",
     START: "The chain starts: the rate is evaluated at its position.",
 }
-_TOO_FAR = "Look-ahead: the potential at time {e.t:.3g} is not finite. The next look-ahead is shorter."
+_TOO_FAR = "A look-ahead to time {e.t:.3g}: the potential is not finite. The next look-ahead is shorter."
 
 
 def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_ahead: bool) -> str:
@@ -107,8 +105,7 @@ def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_
         form = _TOO_FAR
     nth = _ordinal(len(tried))
     share = max(last.rate, 0.0) / last.height if last.height > 0 else 0.0
-    which = "The only" if len(tried) == 1 else f"The {nth}"
-    text = fill(form, {"e": last, "events": events, "which": which, "nth": nth, "share": share})
+    text = fill(form, {"e": last, "events": events, "nth": nth, "share": share})
     if last.kind == PROBE and nothing_ahead:
         text += " The envelope is zero, so no event can occur before this time."
     violations = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
