@@ -54,9 +54,9 @@ ROWS = [["R-hat", "1.4", "bad"], ["ESS of the energy U", "30", ""]]
     "draws, warning, rows, colour",
     [
         (FEWEST - 1, "", ROWS, "default"),
-        (FEWEST, "", ROWS, "error"),
+        (FEWEST, "", ROWS, "danger"),
         (FEWEST, "", ROWS[1:], "success"),
-        (0, "The envelope was exceeded.", [], "error"),
+        (0, "The envelope was exceeded.", [], "danger"),
     ],
 )
 def test_the_chip_has_the_colour_of_the_worst_diagnostic(draws: int, warning: str, rows: list, colour: str) -> None:
@@ -68,9 +68,9 @@ def test_the_chip_judges_the_followed_branch_of_a_fork() -> None:
     chip = Chip(lambda: None, reasons.append)
     status = {"playing": False, "chains": 4, "ess": 9.0, "draws": FEWEST, "futures": [{"letter": "A"}, {"letter": "B"}]}
     table = {"rows": [["R-hat of functions", ("1.00", "2.49"), ("good", "bad")]], "futures": ["B", "A"]}
-    for followed, colour in ((0, "error"), (1, "success")):
+    for followed, colour in ((0, "danger"), (1, "success")):
         chip.update({"caption": {"warning": ""}, "table": table, "status": status | {"followed": followed}})
-        assert chip.root.color == colour
+        assert chip.root.button_type == colour
     assert "R-hat of functions: 2.49." in reasons[0]
 
 

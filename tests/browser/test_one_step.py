@@ -29,6 +29,14 @@ READ = """() => {
 
 NUMBER = r"(\d+(?:,\d{3})*)"
 LAB = "?page=lab&target=banana&sampler=bps&play=1&speed=0"
+_OF_RACE = (
+    (
+        rf"^spent: {NUMBER}",
+        rf": {NUMBER} of [\d,]+ gradients each",
+        rf"happened.*After {NUMBER} grad",
+        rf"narration.*After {NUMBER} grad",
+    ),
+)
 #: For each page its address, and groups of patterns whose numbers are equal; a caption may be about something else.
 PAGES = {
     "lab": (
@@ -44,17 +52,8 @@ PAGES = {
             (rf"^draws: {NUMBER}", rf"narration.*Step [\d,]+, {NUMBER} draws"),
         ),
     ),
-    "race": (
-        "?page=race&play=1&speed=0",
-        (
-            (
-                rf"^spent: {NUMBER}",
-                rf": {NUMBER} of [\d,]+ gradients each",
-                rf"happened.*After {NUMBER} grad",
-                rf"narration.*After {NUMBER} grad",
-            ),
-        ),
-    ),
+    "race": ("?page=race&play=1&speed=0", _OF_RACE),
+    "uncertainty": ("?page=uncertainty&play=1&speed=0", _OF_RACE),
     "population": (
         "?page=population&play=1&speed=0",
         (
@@ -67,7 +66,7 @@ PAGES = {
         ),
     ),
     "wells": (
-        "?page=wells&play=1&speed=1",
+        "?page=wells&moves=400&play=1&speed=2",
         ((rf"^step: {NUMBER}", rf"happened.*Move {NUMBER}:", rf": {NUMBER} moves"),),
     ),
 }

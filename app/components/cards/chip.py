@@ -6,12 +6,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import panel as pn
+
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import button, set_changed
+from bnnviz_app.components.widgets import set_changed, set_class
+from bnnviz_app.theme import styles
 
 FEWEST = 50  # draws of each chain that a verdict needs
 _TOO_EARLY = f"A verdict needs {FEWEST} draws of each chain."
 ENOUGH = 100  # draws at which the diagnostics open by themselves
+_STYLES = styles(__file__)
 
 
 class Chip(PageComponent):
@@ -22,12 +26,15 @@ class Chip(PageComponent):
     def __init__(self, on_turn: Callable[[], None], say: Callable[[str], None]) -> None:
         self._on_turn, self._say = on_turn, say
         self.open, self._touched = False, False
-        look = {"margin": (4, 4), "min_height": 32, "min_width": 210, "align": "center"}  # the width of its later text
-        self.root = button("Diagnostics", self._turn, variant="outlined", **look)
+        # A React component would show its text after the other parts of the frame.
+        look = {"margin": (4, 4), "height": 32, "min_width": 214, "align": "center", "stylesheets": [_STYLES["chip"]]}
+        self.root = pn.widgets.Button(label="Diagnostics", **look)
+        self.root.on_click(lambda event: self._turn())
+        self.enlarged = [self.root]
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
-        set_changed(self.root, label="Diagnostics", color="default")
+        set_changed(self.root, label="Diagnostics", button_type="default")
         self._say(_TOO_EARLY)
 
     def update(self, frame: dict[str, Any]) -> None:
@@ -38,8 +45,8 @@ class Chip(PageComponent):
         known = status["draws"] >= FEWEST and math.isfinite(status["ess"])
         ess = f" · ESS {status['ess']:,.0f}" if known else ""
         draws = status["draws"] * status["chains"]
-        set_changed(self.root, label=f"{draws:,.0f} draws{ess} · {verdict}", color=colour)
-        if not self._touched and (status["draws"] >= ENOUGH or colour == "error"):
+        set_changed(self.root, label=f"{draws:,.0f} draws{ess} · {verdict}", button_type=colour)
+        if not self._touched and (status["draws"] >= ENOUGH or colour == "danger"):
             self._turn()
 
     def show(self) -> None:
@@ -50,7 +57,7 @@ class Chip(PageComponent):
     def _turn(self) -> None:
         """Open the diagnostics, or close them; from then on they do not open by themselves."""
         self.open, self._touched = not self.open, True
-        set_changed(self.root, variant="contained" if self.open else "outlined")
+        set_class(self.root, "open", self.open)
         self._on_turn()
 
 
@@ -66,7 +73,7 @@ def _followed(frame: dict[str, Any]) -> list[tuple[str, str, str]]:
 def judged(draws: int, caption: dict[str, Any], rows: list[tuple[str, str, str]]) -> tuple[str, str, str]:
     """Return colour, verdict and reason, given the number of draws of each chain."""
     if caption.get("warning"):
-        return "error", "warning", caption["warning"]
+        return "danger", "warning", caption["warning"]
     if draws < FEWEST:
         return "default", "too early", _TOO_EARLY
     if any(label.startswith("R-hat of functions") for label, _, _ in rows):
@@ -74,5 +81,5 @@ def judged(draws: int, caption: dict[str, Any], rows: list[tuple[str, str, str]]
         rows = [row for row in rows if not row[0].startswith("R-hat (")]
     bad = [f"{label}: {text}" for label, text, tone in rows if "bad" in tone]
     if bad:
-        return "error", "not converged", f"Out of range: {'; '.join(bad)}. More draws may help: choose a higher speed."
+        return "danger", "not converged", f"Out of range: {'; '.join(bad)}. More draws may help: choose a higher speed."
     return "success", "no problem found", "No diagnostic is out of range."
