@@ -41,7 +41,7 @@ class KeptRun:
     page: str
     title: str
     factory: str
-    draws: int = 0
+    draws: int = 0  # of all chains
     recorded: bool = False
 
     handle: Any = field(default=None, repr=False)
@@ -147,11 +147,16 @@ class KeptRuns:
         with contextlib.suppress(BnnvizError):
             frame = await run.handle.frame(["status"])
             if frame is not None and "status" in frame:
-                run.draws, run.recorded = int(frame["status"].get("draws", 0)), bool(frame["status"].get("record"))
+                run.draws, run.recorded = drawn(frame["status"]), bool(frame["status"].get("record"))
                 self._write(run)
         if not run.recorded and time.monotonic() - run.left > UNSEEN_S:
             run.handle.let_go()
             run.handle = None
+
+
+def drawn(status: dict[str, Any]) -> int:
+    """Return the number of draws of all chains of a run, from its status; 0 if the run makes none."""
+    return int(status.get("draws", 0)) * int(status.get("chains", 1))
 
 
 def runs() -> KeptRuns:

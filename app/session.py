@@ -249,7 +249,7 @@ class Session:
         if not self._commands:
             self._agree()
         if self._kept is not None and "status" in frame:
-            self._kept.draws = int(frame["status"].get("draws", 0))
+            self._kept.draws = kept_runs.drawn(frame["status"])
             self._kept.recorded = bool(frame["status"].get("record"))
         self._screen.show_frame(frame)
         self.heartbeat.beat()

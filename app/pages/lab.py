@@ -100,7 +100,7 @@ class LabPage(RunPage):
         # Leave full speed, on which the page opens, once there are enough draws for a first picture.
         if self._hurries and frame.get("status", {}).get("draws", 0) >= FIRST_DRAWS:
             self._hurries = False
-            self.transport.show_speed(SPEED)
+            self.transport.take_speed()
         if PART in frame:
             self.selection.mark(frame[PART])
 
@@ -161,7 +161,7 @@ class LabPage(RunPage):
             label="follow",
             value=True,
             size="small",
-            margin=(3, 4, 0, 0),
+            margin=(3, 14, 0, 0),
             stylesheets=[SHEETS["not_on_a_phone"], SHEETS["label_with_room"]],
         )
 
@@ -254,6 +254,7 @@ class LabPage(RunPage):
             super()._obey(visit)
             self._hurries = visit.spec.start == _START
             if self._hurries:
+                self.transport.show_later_speed(SPEED)
                 self.session.meanwhile = opening_frames.read(self.name, self.opening())
             if name is not None:
                 sentences.append(f"There is no scene {name[:40]!r}; choose one under Break it.")

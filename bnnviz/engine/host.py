@@ -234,6 +234,8 @@ class Host:
         frame = self.run.frame([part for part in want if part != TIMELINE])
         if complete:
             self._complete.spent(time.thread_time() - begun)
+        if fast and "summary" in frame.get("caption", ()):  # the figures move on before the next caption
+            frame["caption"] |= {"text": frame["caption"]["summary"], "kind": "summary"}
         if STATUS in frame:
             frame[STATUS] |= {"playing": self.playing, "speed": self.pace.speed, "record": self.record}
             frame[STATUS] |= {} if self.travel is None else self.travel.status()

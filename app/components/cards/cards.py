@@ -180,7 +180,9 @@ class FiguresCard(ExplainedCard):
         self._show()
 
     def _show(self) -> None:
-        rows, futures = self._frame["rows"], self._frame.get("futures", ())
+        futures = self._frame.get("futures", ())
+        # The reasons for a warning come first: the card may be too low for all rows.
+        rows = sorted(self._frame["rows"], key=lambda row: "bad" not in row[2])
         meanings = [self._meaning(label) for label, _, _ in rows]
         if self._explaining:
             reported = [(label, meaning) for (label, _, _), meaning in zip(rows, meanings, strict=True) if meaning]

@@ -27,7 +27,7 @@ class Chip(PageComponent):
         self._on_turn, self._say = on_turn, say
         self.open, self._touched = False, False
         # A React component would show its text after the other parts of the frame.
-        look = {"margin": (4, 4), "height": 32, "min_width": 214, "align": "center", "stylesheets": [_STYLES["chip"]]}
+        look = {"margin": (4, 4), "height": 32, "min_width": 250, "align": "center", "stylesheets": [_STYLES["chip"]]}
         self.root = pn.widgets.Button(label="Diagnostics", **look)
         self.root.on_click(lambda event: self._turn())
         self.enlarged = [self.root]
@@ -44,8 +44,10 @@ class Chip(PageComponent):
         self._say(reason)
         known = status["draws"] >= FEWEST and math.isfinite(status["ess"])
         ess = f" · ESS {status['ess']:,.0f}" if known else ""
-        draws = status["draws"] * status["chains"]
-        set_changed(self.root, label=f"{draws:,.0f} draws{ess} · {verdict}", button_type=colour)
+        draws = f"{status['draws'] * status['chains']:,.0f} draws"
+        if status.get("generation"):
+            draws += " since the change"
+        set_changed(self.root, label=f"{draws}{ess} · {verdict}", button_type=colour)
         if not self._touched and (status["draws"] >= ENOUGH or colour == "danger"):
             self._turn()
 
@@ -81,5 +83,6 @@ def judged(draws: int, caption: dict[str, Any], rows: list[tuple[str, str, str]]
         rows = [row for row in rows if not row[0].startswith("R-hat (")]
     bad = [f"{label}: {text}" for label, text, tone in rows if "bad" in tone]
     if bad:
-        return "danger", "not converged", f"Out of range: {'; '.join(bad)}. More draws may help: choose a higher speed."
+        reason = f"Out of range: {'; '.join(bad)}. More draws, other settings or another sampler may help."
+        return "danger", "not converged", reason
     return "success", "no problem found", "No diagnostic is out of range."

@@ -13,11 +13,11 @@ from bnnviz_app.components.widgets import ReaderChoice, Text, WideRow, set_chang
 from bnnviz_app.theme import styles
 
 _LINES = {
-    "band": "Blue: 95 % of the sampled networks. Orange: the network now. Click to add a point.",
-    "area": "Colour: the probability of a class. Line: probability one half. Click to add a point.",
+    "band": "Blue: 95 % of sampled networks. Orange: the network now. Click adds a point.",
+    "area": "Colour: the probability of a class. Line: probability one half. Click adds a point.",
     "intervals": "A bar: the 95 % interval of a test row. On the diagonal predictions are exact.",
     "classes": "A bar: the probability that the draws give the class of a test row.",
-    "envelope": "At each proposal the path turns with probability rate / envelope.",
+    "envelope": "Each proposal turns the path (a bounce) with probability rate / envelope.",
     "path": "Dots: draws. Line: the path of one chain through its last events.",
     "graph": "Width: the size of a weight now. Grey: how far it varies over the draws. Orange is negative.",
     "density": "Bars: the draws. Line: the exact density.",

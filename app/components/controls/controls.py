@@ -179,12 +179,15 @@ class Controls:
         apart: bool = False,
     ) -> None:
         self._report, self._sought = on_change, ""
+        # The first live setting has its place over the stage if it stands `apart`, without its unit.
+        first = next((s["name"] for s in settings if s["live"]), None) if apart else None
         # Points are drawn in a view; they have no widget.
         self._controls = {
-            s["name"]: SettingControl(s, self._changed, titles) for s in settings if s["type"] != "points"
+            s["name"]: SettingControl(s | {"unit": ""} if s["name"] == first else s, self._changed, titles)
+            for s in settings
+            if s["type"] != "points"
         }
         live = [control.root for control in self._controls.values() if control.setting["live"]]
-        #: The first live setting, which has its place over the stage if it stands `apart`.
         self.foremost = live[:1] if apart else []
         for control in self._controls.values():
             if control.root in self.foremost:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import panel as pn
 import panel_material_ui as pmui
+import param
 
 from bnnviz.figures.live.view import View
 from bnnviz.numerals import count
@@ -117,6 +118,15 @@ class Transport(PageComponent):
         """Take the speed of a link, in steps a second, if it is one that is offered."""
         if text.isdecimal() and float(text) in SPEEDS.values():
             self._speed.value = float(text)
+
+    def show_later_speed(self, text: str) -> None:
+        """Show a speed that the run does not have yet."""
+        with param.discard_events(self._speed):
+            self.show_speed(text)
+
+    def take_speed(self) -> None:
+        """Give the run the speed that is shown."""
+        self._session.set_speed(self._speed.value or None)
 
     def perform(self, actions: Iterable[tuple[str, Any]], change: Callable[[dict[str, Any]], None]) -> None:
         """Apply the actions of a scene to the run."""

@@ -20,6 +20,7 @@ LEAST = 0.1  # expected events over the shown time at a rate of the full height:
 LATEST = 12  # proposals are shown with their uniform mark
 #: What marks mean, by their label.
 HINTS = {
+    "rate < 0": "the density rises along the path: it cannot turn",
     "rate": "how likely the path is to turn now, per unit of time",
     "envelope": "an upper bound of the rate: times to turn are proposed from it",
     "rejected": "a proposed time at which the path goes on",
@@ -47,9 +48,10 @@ class Thinning(Figure):
         clock = [] if refresh is None else [refresh]  # NaN in a frame, None in a record
         t0, t1, h0, h1 = (np.append(part[f"past_{end}"], part[f"now_{end}"]) for end in ("t0", "t1", "h0", "h1"))
         t, height = (np.stack(ends, axis=1).ravel() for ends in ((t0, t1), (h0, h1)))  # of the envelope
+        below = np.where(rate < 0, rate, np.nan)
         marks: list[Mark] = [
             *_stems(part),
-            Line(part["rate_t"], np.where(rate < 0, rate, np.nan), 1.6, DASHED, colour="pale", label="rate < 0"),
+            Line(part["rate_t"], below, 1.6, DASHED, colour="pale", label="rate < 0", hint=HINTS["rate < 0"]),
             Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate", hint=HINTS["rate"]),
             Band(t, 0 * height, height, colour="orange", opacity=0.15),
             _pieces(part, "past", 2.2, colour="orange"),

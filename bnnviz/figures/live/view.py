@@ -66,7 +66,7 @@ class View:
         self._part: dict[str, Any] | None = None
         self._scale = 1.0
         self._legend: tuple[Any, dict[str, str]] = (None, {})
-        self._seen: set[str] = set()  # labels of marks that the run has had
+        self._seen: set[str] = set()  # labels of marks that have been drawn
         self._build()
         self.theme(dark)
         if scene is not None:
@@ -80,7 +80,6 @@ class View:
         if self.pointer is not None:
             self.pointer.editable = bool((scene.get("data") or {}).get("editable")) and self.figure.name == "prediction"
         self._part = None
-        self._seen = set()
         self._show(self.figure.blank())
         for window in (self._x, self._y):
             window.restart()
@@ -159,7 +158,7 @@ class View:
         return self._legend[1]
 
     def legend_html(self) -> str:
-        """Return the legend of the marks that the run has had, in the present colours; "" when none is needed."""
+        """Return the legend of the marks that have been drawn, in the present colours; "" when none is needed."""
         return legend_html(entry for label, entry in self.legend_entries().items() if label in self._seen)
 
     @property

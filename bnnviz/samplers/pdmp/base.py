@@ -91,8 +91,8 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         step=0.05,
         unit="1/time",
         live=True,
-        doc="Rate of refreshments of the velocity per unit of path time. Without refreshment, the sampler is not"
-        " ergodic on some targets.",
+        doc="Rate per unit of path time at which the path takes a random new velocity (a refreshment). Without"
+        " refreshment, the sampler is not ergodic on some targets.",
     )
     refresh_share = settings.Number(
         None,

@@ -192,9 +192,10 @@ class RatioStats(Checkpointed):
 
     def sentence(self) -> str:
         """Return the counts as text."""
-        events = f"All chains: {self.bounces:,} bounces and {self.refreshes:,} refreshments."
+        counts = {"bounce": self.bounces, "refreshment": self.refreshes}
+        events = "All chains: " + ", ".join(f"{n:,} {name}{'s' * (n != 1)}" for name, n in counts.items())
         if not self.proposals:
-            return events
-        accepted = f"{100 * self.bounces / self.proposals:.0f} % were accepted"
+            return f"{events}."
+        accepted = f"{100 * self.bounces / self.proposals:.0f} % of {self.proposals:,} proposals accepted"
         violated = f"{self.violations:,}" if self.violations else "none"
-        return f"{events} Of {self.proposals:,} proposals {accepted}; {violated} violated the envelope."
+        return f"{events}; {accepted}, {violated} violated the envelope."
