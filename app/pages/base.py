@@ -160,6 +160,7 @@ class RunPage(Page):
     grid: ClassVar[str] = ""
     transport_class: ClassVar[type[Transport]] = StepTransport
     speed: ClassVar[str] = ""  # steps a second at first, where the address names none
+    opens_recorded: ClassVar[bool] = True  # whether an address without a spec shows a recorded run
 
     def __init__(self, dark: bool, visit: address.Visit) -> None:
         super().__init__(dark, visit.flags)
@@ -344,7 +345,7 @@ class RunPage(Page):
         """Apply the parameters of the address other than the spec."""
         # A page without a spec shows a recorded run or plays, a link does not; a class would fill the workers.
         opens = not visit.names and "play" not in visit.flags and "run" not in visit.flags
-        self.session.recorded = opening_frames.read(self.name, visit.spec) if opens else None
+        self.session.recorded = opening_frames.read(self.name, visit.spec) if opens and self.opens_recorded else None
         plays = opens and roles.present().keeps and self.session.recorded is None
         self.session.playing = plays or visit.on("play")
         self.transport.show_playing()

@@ -57,7 +57,7 @@ _RING = "3px solid var(--mui-palette-primary-main)"
 class LabPage(RunPage):
     """Show a sampler on a target."""
 
-    name, what = "lab", "run"
+    name, what, opens_recorded = "lab", "run", False
 
     @classmethod
     def build(cls, dark: bool) -> LabPage:
