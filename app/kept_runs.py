@@ -47,6 +47,7 @@ class KeptRun:
     handle: Any = field(default=None, repr=False)
     viewer: Any = field(default=None, repr=False)  # the session that shows it
     left: float = 0.0  # when its page was left
+    speed: float | None = None  # steps a second on its last page
 
 
 class KeptRuns:

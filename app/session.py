@@ -111,12 +111,14 @@ class Session:
         self.on_begin()
         self._wake.set()
 
-    def resume_last(self) -> None:
-        """Show the run that this browser left last on this page, if no other page shows it."""
+    def resume_last(self) -> KeptRun | None:
+        """Show the run that this browser left last on this page, if no other page shows it; return that."""
         run = kept_runs.runs().last(self.browser)
-        if run is not None and run.page == self.page:
-            self.begin(self.spec)
-            self.resumes = run.run_id
+        if run is None or run.page != self.page:
+            return None
+        self.begin(self.spec)
+        self.resumes = run.run_id
+        return run
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings of the sampler while it runs."""
@@ -178,6 +180,7 @@ class Session:
         self._closed = True
         self._let_go_before()
         if self._handle is not None and self._kept is not None:
+            self._kept.speed = self.speed
             for run in kept_runs.runs().leave(self._kept, self):
                 self._spawn(kept_runs.runs().end(run))
         else:

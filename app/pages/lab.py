@@ -303,7 +303,9 @@ class LabPage(RunPage):
     def _leave_scene(self) -> None:
         self.caption.write()
         self._ring(frozenset())
-        self.session.resume_last()
+        run = self.session.resume_last()
+        if run is not None:
+            self.transport.show_speed(f"{run.speed or 0:g}")
         self._readdress()
 
     def _list_scenes(self) -> None:

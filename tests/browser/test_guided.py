@@ -80,6 +80,16 @@ def test_a_changed_scene_is_held_by_the_address_and_can_be_left(open_page: Calla
     until(lambda: "scene" not in address(lab), 5, lab.page.url)
 
 
+def test_leave_returns_to_the_run_before_the_scene(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = opened(open_page, dashboard, "?page=lab&target=banana&sampler=bps&play=1&speed=50")
+    run = lab.run()
+    lab.page.goto(f"{dashboard.url}?page=lab&scene=event")
+    until(lambda: lab.run() not in (None, run), 60, "the scene has no run")
+    lab.page.locator("a[title='Open this run']").wait_for(timeout=30_000)
+    lab.press("Leave")
+    until(lambda: lab.run() == run, 30, "the run before did not come back")
+
+
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
