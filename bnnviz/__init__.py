@@ -85,6 +85,6 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"bnnviz.{name}")
     if name not in _HOMES:
-        raise importlib.import_module("bnnviz.errors").no_attribute("bnnviz", name, __dir__())
+        raise importlib.import_module("bnnviz.errors").no_attribute("module 'bnnviz'", name, __dir__())
     module, own = _HOMES[name]
     return getattr(importlib.import_module(module), own)

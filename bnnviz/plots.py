@@ -84,7 +84,7 @@ def _rendered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise no_attribute("bnnviz.plots", name, __all__)
+        raise no_attribute(f"module {__name__!r}", name, __all__)
     optional.check("holoviews", "Figures need", extra="plots")
     found = getattr(importlib.import_module(_HOMES[name]), name)
     return found if name in _STILL else _rendered(found)

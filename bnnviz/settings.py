@@ -13,7 +13,7 @@ from typing import Any
 
 import param
 
-from bnnviz.errors import BnnvizError, nearest
+from bnnviz.errors import BnnvizError, meant_by
 
 _EXTRAS = ("unit", "scale", "when", "live", "hidden", "empty")
 MOST_POINTS = 200  # maximum in a link
@@ -196,29 +196,13 @@ def bounds_text(low: float | None, high: float | None) -> str:
 
 #: Settings of a run in addition to those of its target and sampler.
 OF_RUNS = frozenset({"chains", "draws", "warmup", "seed", "device", "dtype", "kernel"})
-#: Settings as PyMC, NumPyro, blackjax and scikit-learn call them.
-ELSEWHERE = {
-    "max_tree_depth": "max_treedepth",
-    "max_depth": "max_treedepth",
-    "target_accept_prob": "target_accept",
-    "target_acceptance_rate": "target_accept",
-    **dict.fromkeys(
-        ("num_integration_steps", "num_steps", "n_steps", "trajectory_length", "path_length"), "num_leapfrog_steps"
-    ),
-    **dict.fromkeys(("inverse_mass_matrix", "mass_matrix", "dense_mass", "scaling"), "metric"),
-    "lr": "step_size",
-    "learning_rate": "step_size",
-    "alpha": "friction",
-    "minibatch_size": "batch_size",
-    "thinning": "thin",
-}
 
 
 def refuse(given: Iterable[str], known: Iterable[str], owner: str) -> None:
     """Raise for a name that is no setting."""
     for name in given:
         if name not in known:
-            meant = nearest(ELSEWHERE.get(name, name), known)
+            meant = meant_by("keyword", name, known)
             hint = f"its settings are {', '.join(known) or 'none'}." if meant is None else f"did you mean {meant!r}?"
             hint = f"{name} is a setting of the run." if name in OF_RUNS else hint
             raise BnnvizError(f"{owner} has no setting {name!r}; {hint}", name)

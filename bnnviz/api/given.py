@@ -24,7 +24,7 @@ def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
     for name in unknown:
         named = isinstance(sampler, str) and sampler in samplers.REGISTRY.names()
         own = list(declared.declared(samplers.REGISTRY.get(sampler))) if named else []
-        meant = meant_by("keyword", declared.ELSEWHERE.get(name, name), [*own, *known])
+        meant = meant_by("keyword", name, [*own, *known])
         if meant in own:
             question = "" if name == meant else f"did you mean {meant}? "
             way = f"settings of {sampler} are given as settings={{{meant!r}: ...}}"

@@ -14,10 +14,10 @@ from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import prior_draws
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution
-from bnnviz.errors import suggests
+from bnnviz.errors import Suggesting, suggests
 
 
-class BNN(targets.BNN):
+class BNN(targets.BNN, Suggesting):
     """Posterior distribution of the weights of a neural network.
 
     Parameters

@@ -13,6 +13,7 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import export, reader
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
+from bnnviz.errors import Suggesting
 from bnnviz.messages import Message
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PublicRecording(Recording, WithPredictions, WithParameters):
+class PublicRecording(Recording, WithPredictions, WithParameters, Suggesting):
     """A recorded run with the same interface as `Run`.
 
     Parameters

@@ -27,7 +27,7 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.errors import BnnvizError, SamplingWarning, suggests
+from bnnviz.errors import BnnvizError, SamplingWarning, Suggesting, suggests
 from bnnviz.messages import Message
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.catalogue import OWN
@@ -49,7 +49,7 @@ _SHOWN = ("chains", "draws", "ess_min", "rhat_max", "seconds")  # of a summary, 
 _IN_LINE = ("ess_min", "rhat_max")
 
 
-class WithFigures(Background):
+class WithFigures(Background, Suggesting):
     """A background that a notebook can show."""
 
     def live(self, views: list[str] | None = None, height: int = 520, dark: bool | None = None) -> Live:

@@ -24,4 +24,4 @@ _HOMES = {"image_network": "image_networks", "mlp": "perceptron"}
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise no_attribute(__name__, name, __all__)
+    raise no_attribute(f"module {__name__!r}", name, __all__)

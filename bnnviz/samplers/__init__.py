@@ -25,7 +25,7 @@ __all__ = ["REGISTRY", "Sampler", "Traits"]
 def __getattr__(name: str) -> Any:
     """Return a registered sampler by the name of its class: ``samplers.BPS``."""
     if name not in _CLASSES:
-        raise no_attribute(__name__, name, __dir__())
+        raise no_attribute(f"module {__name__!r}", name, __dir__())
     return _CLASSES[name]
 
 

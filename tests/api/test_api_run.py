@@ -17,6 +17,7 @@ import bnnviz
 from bnnviz import plots, samplers
 from bnnviz.engine.drive import replay
 from bnnviz.engine.run.run import Run
+from bnnviz.errors import ELSEWHERE, Suggesting
 
 
 def sample(*args: Any, **options: Any) -> bnnviz.Run:
@@ -74,6 +75,54 @@ def test_a_misspelled_or_foreign_name_is_answered_with_ours(options: dict[str, A
 def test_constructors_and_modules_suggest_names(call: Callable[[torch.nn.Module], Any], meant: str) -> None:
     with pytest.raises((AttributeError, bnnviz.BnnvizError), match=f"did you mean {meant}"):
         call(torch.nn.Linear(8, 1))
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return an object of each public class."""
+    x = torch.linspace(-1, 1, 20)[:, None]
+    posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.1)
+    run = sample(posterior, "hmc", record=tmp_path_factory.mktemp("recorded") / "mine")
+    race = bnnviz.race("gaussian", ["sgld", "hmc"], budget=2_000, chains=2, warmup=5)
+    made = {"Run": run, "Recording": run.recording, "BNN": posterior, "Race": race}
+    return made | {"PredictiveDistribution": run.predict(x)}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "meant"),
+    [
+        ("Run", "get_samples", "draws"),  # NumPyro
+        ("Run", "stan_variables", "parameters"),
+        ("Run", "posterior", "to_arviz"),  # ArviZ
+        ("Run", "predict_proba", "predict"),  # scikit-learn
+        ("Run", "sumary", "summary"),
+        ("Recording", "samples", "draws"),
+        ("BNN", "samples", "bnnviz.sample"),
+        ("BNN", "logp", "potential"),  # PyMC
+        ("Race", "leaderboard", "table"),
+        ("PredictiveDistribution", "std", "sd"),
+        ("PredictiveDistribution", "predict_proba", "probabilities"),
+    ],
+)
+def test_objects_suggest_attributes(objects: dict[str, Any], owner: str, name: str, meant: str) -> None:
+    assert type(objects[owner]) is getattr(bnnviz, owner)
+    with pytest.raises(AttributeError, match=f"^{owner} has no attribute '{name}'; did you mean '{meant}'"):
+        getattr(objects[owner], name)
+
+
+def test_every_suggested_attribute_exists(objects: dict[str, Any]) -> None:
+    known = {name for each in (bnnviz, *objects.values()) for name in dir(each)}
+    assert {name.removeprefix("bnnviz.") for name in ELSEWHERE["attribute"]} <= known
+
+
+def test_an_error_of_a_property_is_not_hidden() -> None:
+    class Broken(Suggesting):
+        @property
+        def draws(self) -> None:
+            raise AttributeError("the cause")
+
+    with pytest.raises(AttributeError, match="the cause"):
+        _ = Broken().draws
 
 
 def test_a_seed_is_a_number_or_comes_from_a_generator() -> None:

@@ -16,7 +16,7 @@ from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.observables import quantiles as quantiles_of
 from bnnviz.engine.evaluation.predictions import at_once, evenly
 from bnnviz.engine.evaluation.uncertainty import predictive
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, Suggesting
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _MOST_NEIGHBOURS = 20_000  # maximum training rows of the nearest-neighbour sear
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictiveDistribution:
+class PredictiveDistribution(Suggesting):
     """Posterior predictive distribution of a network at given inputs.
 
     Attributes
