@@ -20,6 +20,7 @@ from bnnviz.figures.still.style import PAINTS, PIXELS, POINT, apply
 ID = "id"
 #: More points are drawn as an image of their counts.
 MOST_POINTS = 100_000
+_LINKED = 6  # maximum panels whose legends act together: Bokeh follows each link recursively
 _LEGEND, _LETTER, _RAMP = 44, 6.6, 70  # pixels of a legend without its words, of a letter, and of a ramp
 _MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "x": "X", "dash": "s", "dot": "."}
 
@@ -75,7 +76,7 @@ def shown(found: Drawing | Panels, dark: bool = False) -> hv.Overlay | hv.Layout
     inches = across * width / PIXELS, rows * height / PIXELS
     return apply(
         hv.Layout(figures).cols(found.across),
-        {"shared_axes": False},
+        {"shared_axes": False, "sync_legends": len(figures) <= _LINKED},
         {"fig_inches": inches, "sublabel_format": "", "tight": True},
     )
 
