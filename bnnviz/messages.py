@@ -206,7 +206,7 @@ class Remedy:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Message:
     """A statement about a run, given by code and values, with remedies.
 
@@ -255,6 +255,9 @@ class Message:
 
     def __str__(self) -> str:
         return self.render(lambda options: f"`{keywords(options)}`")
+
+    def __repr__(self) -> str:
+        return f"<{self.code}: {self}>"
 
     @property
     def text(self) -> str:

@@ -35,7 +35,7 @@ _FAR_QUANTILE = 0.99
 _MOST_NEIGHBOURS = 20_000  # maximum training rows of the nearest-neighbour search
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PredictiveDistribution(Suggesting):
     """Posterior predictive distribution of a network at given inputs.
 
@@ -87,6 +87,9 @@ class PredictiveDistribution(Suggesting):
 
     def __len__(self) -> int:
         return len(self.far)
+
+    def __repr__(self) -> str:
+        return f"<PredictiveDistribution: {self.task}, rows {len(self)}, columns {', '.join(self.columns())}>"
 
     @property
     def classes(self) -> np.ndarray:
