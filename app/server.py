@@ -24,7 +24,6 @@ from bnnviz_app.access import roles
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.guard import guard
 
-_START_S = 60.0
 _COMES_S = 1.5  # the browser that the server opens comes within this time: the first page is built before Dask loads
 
 
@@ -70,7 +69,7 @@ def on_server_unloaded(server_context: Any) -> None:
     pn.state.cache.pop("leaving").set()
     # Workers that are still starting would outlive the server, or end with a traceback.
     future = pn.state.cache.pop("backend")
-    if future.exception(timeout=_START_S) is None and (backend := future.result()) is not None:
+    if future.exception() is None and (backend := future.result()) is not None:
         backend.close()
 
 
