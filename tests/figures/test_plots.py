@@ -267,7 +267,7 @@ def test_every_recorded_part_is_drawn(name: str) -> None:
 def test_many_panels_of_several_runs_make_a_page() -> None:
     x = np.linspace(0, 1, 9)
     data = {"x": x, "y": x, "x_range": (0, 1), "y_range": (0, 1), "x_label": "x", "y_label": "y"}
-    part = {"x": x, "mean": x} | {name: x + 0.1 for name in ("lo50", "hi50", "lo95", "hi95")}
+    part = {"x": x, "mean": x} | dict.fromkeys(("lo50", "hi50", "lo95", "hi95"), x + 0.1)
     one = {"data": data, "parts": [part] * 5}
     places = [one | {"row": str(row), "column": str(column)} for row in range(3) for column in range(5)]
     assert plots.page(plots.bands(places), "all").startswith("<!DOCTYPE html>")

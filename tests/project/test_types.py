@@ -20,6 +20,7 @@ run.extend(draws="many")
 plots.trace(run, draks=True)
 plots.entropy(run, kind="bars")
 bnnviz.race("banana", ["hmc", "nuts"], budgett=5)
+run.get_samples()
 """
 GOOD = """
 import bnnviz
@@ -34,7 +35,7 @@ name: str = plots.save(plots.trace(run), "trace.html").name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("code", "lines"), [(SNIPPET, ["5", "6", "7", "8", "9", "10", "11", "12"]), (GOOD, [])])
+@pytest.mark.parametrize(("code", "lines"), [(SNIPPET, ["5", "6", "7", "8", "9", "10", "11", "12", "13"]), (GOOD, [])])
 def test_a_type_checker_finds_misspelt_names(code: str, lines: list[str], tmp_path: Path) -> None:
     (tmp_path / "snippet.py").write_text(code)
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "snippet.py"]
