@@ -127,6 +127,7 @@ def test_a_page_finds_its_run_on_a_restarted_server(
             assert lab.number("step") == step
             lab.press("Play")
             reaches(lab, step + 1)
+            lab.page.close()  # before its server
         finally:
             for process in [*psutil.Process(again.pid).children(recursive=True), psutil.Process(again.pid)]:
                 process.kill()
