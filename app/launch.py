@@ -26,8 +26,8 @@ from bnnviz_app.access.secret import Secret
 from bnnviz_app.classroom.requests import answer_class
 from bnnviz_app.lessons import serve_lessons
 
-# A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
-# longer from the page to its connection gets the page built again, with style sheets from elsewhere.
+# How long a page waits for its browser's connection: a slower browser gets the page built again, with style sheets from
+# elsewhere. A page whose connection has ended is freed at once (`bnnviz_app.access.socket`).
 SESSION_LIFETIME_MS = 15_000
 SESSION_CHECK_MS = 1000
 MOST_MESSAGE = 20 << 20  # bytes of a browser's message: a file comes in pieces of 10 MiB

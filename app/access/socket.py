@@ -67,6 +67,13 @@ class PageSocket(WSHandler):
             log.exception("A session could not be opened.")
             self.close()
 
+    def on_close(self) -> None:
+        """Give up the session: a page that loses its connection is loaded again, with a session of its own."""
+        session = None if self.connection is None else self.connection._session
+        if session is not None:
+            super().on_close()
+            session.request_expiration()
+
     async def _receive(self, fragment: str | bytes) -> Any:
         try:
             return await super()._receive(fragment)

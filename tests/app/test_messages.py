@@ -488,6 +488,20 @@ def test_a_session_that_cannot_be_made_is_not_waited_for(caplog: pytest.LogCaptu
     asyncio.run(asyncio.wait_for(scene(), 30))
 
 
+def test_a_session_ends_with_its_connection(log: pytest.LogCaptureFixture) -> None:
+    async def close() -> None:
+        async with serving(lambda document: Page().build(document), check_unused_sessions_milliseconds=20) as server:
+            line = await Served(server, []).line(token_of(server))
+            await Browser(line).is_greeted()
+            assert len(server.get_sessions("/app")) == 1
+            line.close()
+            async with asyncio.timeout(10):
+                while server.get_sessions("/app"):
+                    await asyncio.sleep(0.02)
+
+    asyncio.run(close())
+
+
 def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
     log: pytest.LogCaptureFixture,
 ) -> None:
