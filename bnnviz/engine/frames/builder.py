@@ -310,13 +310,16 @@ class FrameBuilder:
             return {"text": _PHASES[run.phase] + way, "kind": "phase", "warning": "", "remedies": []}
         rests = run.sampler.traits.one_point and run.finished
         if run.phase != "start" and not rests:
-            changed = _CHANGED if run.generation and time.perf_counter() < self._begun + _CHANGED_S else ""
             narrow = "" if self._variances.remark is None else f" {self._variances.remark.text}"
-            if self._way_beside[0] != self._counted.sentence:
-                self._way_beside = self._counted.sentence, way
-            # The progress is kept as long as the counts.
-            summary = changed + self._counted.sentence + narrow + self._way_beside[1]
-            part = {"text": summary, "kind": "summary"} if fast else part | {"summary": summary}
+            summary = self._counted.sentence + narrow
+            if fast:
+                changed = _CHANGED if run.generation and time.perf_counter() < self._begun + _CHANGED_S else ""
+                if self._way_beside[0] != self._counted.sentence:
+                    self._way_beside = self._counted.sentence, way
+                # The progress is kept as long as the counts.
+                part = {"text": changed + summary + self._way_beside[1], "kind": "summary"}
+            else:
+                part = part | {"summary": summary}
         warnings = run.sampler.text(run.sampler).warnings(self._counted.figures)
         # Remedies of a sampler are buttons: settings to change.
         remedies = [
