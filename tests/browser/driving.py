@@ -56,7 +56,7 @@ BLUR = """() => {
 }"""
 
 
-_STEPS = ("Next proposal", "Next event", "Next step", "Next phase", "Next iteration", "Back")
+_STEPS = ("Next step", "Next event", "Next phase", "Next iteration", "Back")
 _OF_PAGE = (
     "Share",
     "Restart",

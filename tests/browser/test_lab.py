@@ -114,7 +114,7 @@ def test_plays_every_view_and_pauses_them(lab: Lab) -> None:
 def test_one_step_is_exactly_one_proposal(lab: Lab) -> None:
     for count in range(1, 4):
         step, statement = lab.number("step"), lab.statement()
-        lab.press("Next proposal")
+        lab.press("Next step")
         until(lambda step=step: lab.number("step") > step, 5, "the step did not come")
         lab.page.wait_for_timeout(400)
         assert lab.number("step") == step + 1, f"step {count}"

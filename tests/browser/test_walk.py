@@ -35,7 +35,7 @@ def test_the_lab_plays_steps_and_takes_a_setting(open_page: Callable[..., Any], 
     until(lambda: lab.button("Play").is_visible(), 10, "it plays on")
     lab.rest()
     step = lab.number("step")
-    lab.press("Next proposal")
+    lab.press("Next step")
     until(lambda: lab.number("step") == step + 1, 10, "the step did not come")
     before = lab.figures()
     lab.press("Play")
