@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
+from scipy.stats import norm, poisson
 
 from benchmarks import budget, nuts, pdmp, peers, posteriors, tables
 from benchmarks.__main__ import SUITES, cases, main
@@ -177,12 +177,33 @@ def test_sets_of_right_probabilities_hold_nine_tenths() -> None:
 
 def test_figures_of_numbers_are_those_of_a_normal_distribution() -> None:
     y = np.array([0.0, 1.0, 3.0])
-    found = tables.figures_of_numbers(tables._normal(np.zeros(3), 1.0, y), y)
+    found = tables.figures_of_numbers(tables._of_law(norm(np.zeros(3), 1.0), y, counts=False), y)
+    exact = y * (2 * norm.cdf(y) - 1) + 2 * norm.pdf(y) - 1 / np.sqrt(np.pi)
     assert found["nll"] == pytest.approx(-norm.logpdf(y).mean())
+    assert found["crps"] == pytest.approx(exact.mean(), abs=0.03)
     assert found["coverage"] == pytest.approx(2 / 3) and found["error"] == pytest.approx(np.sqrt(10 / 3))
 
 
-def test_models_predict_a_line_and_the_better_judge_sets_the_goal() -> None:
+def test_intervals_of_the_true_counts_cover_90_percent() -> None:
+    rng = np.random.default_rng(0)
+    law = poisson(np.exp(rng.normal(size=20_000)))
+    y = law.rvs(random_state=rng)
+    found = tables.figures_of_numbers(tables._of_law(law, y, counts=True), y)
+    assert found["coverage"] == pytest.approx(0.9, abs=0.01)
+    assert found["nll"] == pytest.approx(-law.logpmf(y).mean())
+
+
+@pytest.mark.parametrize("held_out", ["gap", "beyond"])
+def test_rows_of_a_gap_and_beyond_are_not_fitted(held_out: tables.HeldOut) -> None:
+    x = np.random.default_rng(0).normal(size=(90, 2))
+    for column, (fit, test) in enumerate(tables.Table("regression", x, x[:, 0], held_out).splits()):
+        assert sorted([*fit, *test]) == list(range(90)) and len(test) == 30
+        low, high = np.quantile(x[test, column], [0, 1])
+        within = (low < x[fit, column]) & (x[fit, column] < high)
+        assert not within.any() if held_out == "gap" else within.all()
+
+
+def test_models_predict_a_line_and_the_best_sets_the_goal() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 2))
     table = tables.Table("regression", x, x[:, 0] + 0.1 * rng.normal(size=60))
@@ -190,8 +211,9 @@ def test_models_predict_a_line_and_the_better_judge_sets_the_goal() -> None:
     assert not set(fit) & set(test) and len(test) == 12
     found = {name: [tables.predict_by(name, table, fit, test) | {"cpu_seconds": 0.1}] for name in tables.REGRESSORS}
     assert found["linear"][0]["error"] < 0.2
-    ours = [{"error": 0.1, "nll": -2.0, "coverage": 0.7, "cpu_seconds": 9.0}]
-    nll, coverage, *others = tables.rows("made up", "regression", {"bnnviz": ours, **found}, ["hmc"])
-    assert nll.goal.limit == min(found["linear"][0]["nll"], found["ensemble"][0]["nll"]) and nll.more["includes"]
+    ours = [{"error": 0.1, "nll": -2.0, "crps": 0.1, "coverage": 0.7, "cpu_seconds": 9.0}]
+    nll, crps, *others, coverage = tables.rows("made up", "regression", {"bnnviz": ours, **found}, ["hmc"])
+    assert nll.goal.limit == np.nanmin([each[0]["nll"] for each in found.values()]) and nll.more["includes"]
+    assert crps.goal.limit == min(each[0]["crps"] for each in found.values())
     assert coverage.value == pytest.approx(0.2) and not coverage.ok
     assert all(row.goal is None and row.more["includes"] for row in others)
