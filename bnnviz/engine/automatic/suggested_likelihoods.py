@@ -10,7 +10,9 @@ from bnnviz.data import DataSet
 GAUSSIAN, HEAVY, SKEWED, COUNTS = "gaussian", "student_t", "log_normal", "negative_binomial"
 _MOST_ROWS, _FEWEST_ROWS = 2000, 60
 _PARTS = (0.6, 0.8)  # of the rows: to fit, to learn a scale; the rest is scored
-_GAIN, _ERRORS = 0.03, 1.0  # nats per row, and standard errors, by which another likelihood must be better
+_GAIN = 0.03  # nats per row, plus standard errors, by which another likelihood must be better
+_ERRORS = {HEAVY: 2.0, SKEWED: 2.0, COUNTS: 1.0}  # whole numbers are evidence of counts
+_NOISE = 0.03  # least share of the variance that boosting leaves: the rest of a closer fit is not the noise
 _MOST_COUNT = 300  # median above which counts are nearly normal
 _DF = 4.0  # degrees of freedom of the student_t likelihood
 _LEAST = 1e-9
@@ -23,16 +25,18 @@ def suggest(data: DataSet) -> str:
         return "auto"
     order = np.random.default_rng(0).permutation(len(x))[:_MOST_ROWS]
     fit, scale, test = np.split(order, [int(part * len(order)) for part in _PARTS])
+    if np.mean(np.square(y - _predicted(x, y, fit))[test]) < _NOISE * y[test].var():
+        return "auto"
     able = {GAUSSIAN: _gaussian, HEAVY: _heavy}
     if (y > 0).all():
         able[SKEWED] = _skewed
     if (y >= 0).all() and (y == np.round(y)).all() and np.median(y) <= _MOST_COUNT:
         able[COUNTS] = _counts
     found = {name: density(x, y, fit, scale, test) for name, density in able.items()}
-    best = max(found, key=lambda name: found[name].mean())
-    gain = found[best] - found[GAUSSIAN]
-    sure = gain.mean() > _GAIN + _ERRORS * gain.std() / np.sqrt(len(gain))
-    return best if sure else "auto"
+    gain = {name: found[name] - found[GAUSSIAN] for name in _ERRORS if name in found}
+    best = max(gain, key=lambda name: gain[name].mean())
+    needed = _GAIN + _ERRORS[best] * gain[best].std() / np.sqrt(len(test))
+    return best if gain[best].mean() > needed else "auto"
 
 
 def _predicted(x: np.ndarray, y: np.ndarray, fit: np.ndarray, loss: str = "squared_error") -> np.ndarray:
