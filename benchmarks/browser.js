@@ -42,15 +42,18 @@
       })
     })
     for (const figure of models.filter((model) => model.type === "Figure")) {
-      const paints = probe.paints[figure.name] = []
-      let fresh = false
-      const painted = () => { if (fresh) { paints.push(Date.now()); fresh = false } }
-      const coloured = figure.tags.flatMap((ink) => ink.tags)
-      const sources = new Set([...figure.renderers.map((r) => r.data_source), ...coloured.map((s) => s.source)])
-      for (const source of [...sources].filter((source) => source?.properties?.data)) {
-        source.properties.data.change.connect(() => { fresh = true })
+      const view = Bokeh.index.get_one(figure), paints = []
+      if (!view.el.checkVisibility()) { continue }
+      probe.paints[figure.name] = paints
+      let last = []
+      const painted = () => {
+        // A canvas gets its sources with its first frame.
+        const sources = [...figure.renderers.map((r) => r.data_source), ...figure.tags.flatMap((ink) => ink.tags).map((s) => s.source)]
+        const data = sources.map((source) => source?.data)
+        if (data.some((columns, i) => columns !== last[i])) { paints.push(Date.now()) }
+        last = data
       }
-      Bokeh.index.get_one(figure).repainted.connect(painted)
+      view.repainted.connect(painted)
       document.addEventListener("bnnviz:paint", (event) => { if (event.detail === figure.name) { painted() } })
     }
   }

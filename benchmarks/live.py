@@ -23,6 +23,7 @@ from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 
 HOT_RATE, RATE = Goal(">=", 15), Goal(">=", 3)
+HOT = ("thinning", "trajectory")  # figures of every frame
 LATE = Goal("<", 150)
 FLAT = Goal("<=", 1.25)
 FOLLOWS = Goal("<", 1)
@@ -132,10 +133,8 @@ def _playing(report: Report) -> Iterator[_PlayingPage]:
 
 def _rates(seen: PaintLog, seconds: float) -> Iterator[Row]:
     yield Row("rate_frames", len(seen.frames) / seconds, "1/s", HOT_RATE)
-    hot = _hot()
     for name, moments in seen.paints.items():
-        goal = HOT_RATE if name in hot else RATE
-        yield Row(f"rate_{name}", len(moments) / seconds, "1/s", goal, {"hot": name in hot})
+        yield Row(f"rate_{name}", len(moments) / seconds, "1/s", HOT_RATE if name in HOT else RATE)
 
 
 def _latencies(seen: PaintLog, seconds: float) -> Iterator[Row]:
@@ -179,12 +178,6 @@ def _opening_costs(served: Dashboard, used: dict[str, float]) -> Iterator[Row]:
     parts = {"page": page, "workers": workers, "browser": used["browser"], "others": used["others"] - page - workers}
     for name, seconds in parts.items():
         yield Row(f"cpu_{name}_to_page", seconds, "s")
-
-
-def _hot() -> list[str]:
-    from bnnviz.figures.listing import of_runs
-
-    return [figure.name for figure in of_runs()]
 
 
 def _network() -> Spec:
