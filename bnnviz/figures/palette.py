@@ -99,7 +99,7 @@ class Kind:
 KINDS: dict[int, Kind] = {
     0: Kind("probe", "dot", "grey", True),
     1: Kind("rejected", "x", "grey", False),
-    2: Kind("bounce", "circle", "orange", True),
+    2: Kind("bounce", "circle", "green", True),
     3: Kind("refresh", "square", "purple", False),
     4: Kind("horizon", "dash", "pale", False),
     5: Kind("violation", "triangle", "magenta", True, 1.25),

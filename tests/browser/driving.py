@@ -56,7 +56,7 @@ BLUR = """() => {
 }"""
 
 
-_STEPS = ("Next step", "Next event", "Next phase", "Next iteration", "Back")
+_STEPS = ("Next step", "Next event", "Next phase", "Next iteration", "Previous step")
 _OF_PAGE = (
     "Share",
     "Restart",

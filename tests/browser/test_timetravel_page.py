@@ -87,7 +87,7 @@ def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screensho
     rested(lab)
     page.keyboard.press("e")
     until(lambda: step(lab) == there, 10, "another event came than the one that was")
-    lab.press("Back to now")
+    lab.press("Return to now")
     quiet(lab)
     assert rested(lab) == front
     click_strip(lab, 0.5)

@@ -27,7 +27,7 @@ class BranchBar(PageComponent):
         self._followed = 0
         sheets = [_STYLES["text"], SHEETS["large_caption"]]
         self._text = Text(margin=(0, 12), align="center", stylesheets=sheets)
-        self._return = button("Back to now", lambda: session.travel("return"), **_BUTTON)
+        self._return = button("Return to now", lambda: session.travel("return"), **_BUTTON)
         self._split = button("Fork again", lambda: session.travel("fork"), **_BUTTON)
         self._keep = button("Keep", lambda: session.travel("keep", branch=self._letter), **_BUTTON)
         self._branches = [button("", lambda i=i: self._follow(i), **_BUTTON) for i in range(FUTURES)]

@@ -5,7 +5,7 @@ export function render({model}) {
   const title = make("span", {className: "title"}), text = make("div", {className: "text", role: "status"})
   const choices = make("div", {className: "choices", role: "group", label: "Your prediction"})
   const place = make("span", {className: "place"})
-  const back = make_button("Back", {className: "back"}, send("back"))
+  const back = make_button("Previous", {className: "back"}, send("back"))
   const next = make_button("Next", {className: "next"}, send("next"))
   const leave = make_button("Leave", {className: "leave"}, send("leave"))
 

@@ -170,7 +170,7 @@ class Transport(PageComponent):
         self._eventful = eventful
         steps = self.steps if eventful else {"Next step": "proposal"}
         if self._goes_back:
-            steps = {**steps, "Back": "back"}
+            steps = {**steps, "Previous step": "back"}
         # The menu opens upwards: the pointer is at its last item, which a second click chooses.
         items = [{"label": label, "kind": kind} for label, kind in reversed(steps.items())]
         set_changed(self._steps, items=items)
