@@ -35,9 +35,7 @@ _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _MOST_NAMES = 2000
 _DOTS = 300  # draws in the plane of the path
 
-
-# Minimum steps between two frames at which single steps are no longer followed.
-_MANY_STEPS, _FEW_STEPS, _PACE = 20, 6, 100.0
+_FEW_STEPS = 6  # maximum between two frames at which single steps are followed
 _CHANGED, _CHANGED_S = "Changed: the chains continue and the estimates restart. ", 6.0
 _CURVE_POINTS = 161
 
@@ -58,7 +56,6 @@ class FrameBuilder:
         self._block = self._blocks[0]
         self._layers = [] if run.sampler.traits.weighted else graph.layers(target)
         self._seq = self._last_steps = 0
-        self._last_frame = -np.inf
         self._rates = Rates()
         self._variances, self._mixing = Variances(run), LiveMixing(run, self.predictor)
         self._importance = Importance(run)
@@ -220,11 +217,9 @@ class FrameBuilder:
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the requested parts."""
-        run, now = self.run, time.perf_counter()
-        # There were too many steps since the last frame to follow one by one.
-        steps, seconds = run.steps - self._last_steps, now - self._last_frame
-        fast = steps > _MANY_STEPS or (steps > _FEW_STEPS and steps > _PACE * seconds)
-        self._last_steps, self._last_frame = run.steps, now
+        run = self.run
+        fast = run.steps - self._last_steps > _FEW_STEPS
+        self._last_steps = run.steps
         self._seq += 1
         self._rates.note(run)
         if not MOVING.issuperset(want):
