@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.stats import norm, spearmanr
 from sklearn import datasets as bundled
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -43,10 +43,18 @@ from benchmarks.budget import one_thread
 from benchmarks.rows import Case, Goal, Report, Row
 from bnnviz import data
 from bnnviz.data.dataset import Task
+from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.monitor.verdict import LEVELS as LEVELS_OF_VERDICT
 from bnnviz.sklearn import BNNClassifier, BNNRegressor
 
 COVERAGE = 0.9
 SPLITS = 5
+#: Fits of the case ``verdicts`` to each table; minutes are those of the command by default.
+RUNS: dict[str, dict[str, Any]] = {
+    "short": {"minutes": 0.01},
+    "default": {},
+    "SGHMC": {"sampler": "sghmc", "draws": 100, "warmup": 100},
+}
 LEVELS = np.linspace(0.025, 0.975, 39)
 _MARGIN = 0.05  # tolerance of the coverage
 #: Work included in the CPU seconds of the others and of ours.
@@ -372,4 +380,41 @@ def _error(values: np.ndarray) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
-CASES: dict[str, Case] = {name: partial(_case, name) for name in TABLES}
+def _verdicts(seconds: float, report: Report) -> Iterator[Row]:
+    """Correlate the verdict on held-out rows with the error on test rows, relative to the best simple model."""
+    found = []
+    with one_thread(), threadpool_limits(1):
+        for name, make in TABLES.items():
+            table = make()
+            fit, test = table.splits()[0]
+            for label, given in RUNS.items():
+                report(f"{name}, {label}.")
+                level, ratio = _judged(table, fit, test, given | {"minutes": given.get("minutes", seconds / 60)})
+                found.append((name, label, level, ratio))
+                report(f"{LEVELS_OF_VERDICT[level]}; ratio {ratio:.2f}.")
+    correlation = float(spearmanr([each[2] for each in found], [each[3] for each in found]).statistic)
+    yield Row("rank correlation of verdict and error", correlation, "", Goal(">=", 0.8), {"runs": found})
+
+
+def _judged(table: Table, fit: np.ndarray, test: np.ndarray, given: dict[str, Any]) -> tuple[int, float]:
+    """Return the level of the verdict, and the error on test rows relative to that of the best simple model."""
+    x, y = SimpleImputer(add_indicator=True).fit_transform(table.x), table.y
+    classes = table.task == "classification"
+    model = (BNNClassifier if classes else BNNRegressor)(validation_fraction=0.2, random_state=0, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(x[fit], y[fit])
+    rows = {"x_train": x[fit], "y_train": y[fit], "x_test": x[test], "y_test": y[test]}
+    names = tuple(map(str, np.unique(y))) if classes else ()
+    simple = baselines(data.DataSet(name="table", title="", doc="", task=table.task, class_names=names, **rows))
+    if classes:
+        ours = figures_of_classes(model.predict_proba(x[test]), y[test])["nll"]
+    else:
+        predicted = model.predict_distribution(x[test], tuple(LEVELS))
+        quantiles = np.array([predicted.quantiles[level] for level in LEVELS])
+        ours = figures_of_numbers(Numbers(predicted.mean, quantiles, np.zeros(len(test))), y[test])["crps"]
+    best = min(each["nll" if classes else "crps"] for each in simple.values())
+    return LEVELS_OF_VERDICT.index(model.verdict_.code), ours / best
+
+
+CASES: dict[str, Case] = {name: partial(_case, name) for name in TABLES} | {"verdicts": _verdicts}
