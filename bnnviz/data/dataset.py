@@ -29,7 +29,7 @@ class Standardiser:
     ----------
     x_mean, x_scale : ndarray, shape (inputs,)
         Location and scale of each input.
-    y_mean, y_scale : float
+    y_mean, y_scale : float or ndarray, shape (outputs,)
         Location and scale of the target. Multiply a standard deviation by `y_scale` to convert it to the original unit.
 
     Examples
@@ -42,17 +42,19 @@ class Standardiser:
 
     x_mean: np.ndarray
     x_scale: np.ndarray
-    y_mean: float
-    y_scale: float
+    y_mean: float | np.ndarray
+    y_scale: float | np.ndarray
 
     @classmethod
-    def fit(cls, x: np.ndarray, y: np.ndarray) -> Standardiser:
+    def fit(cls, x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> Standardiser:
         """Fit a standardisation to mean 0 and standard deviation 1.
 
         Parameters
         ----------
         x : ndarray, shape (rows, inputs)
-        y : ndarray, shape (rows,)
+        y : ndarray, shape (rows,) or (rows, outputs)
+        weights : ndarray, shape (rows,), optional
+            Weight of each row in the mean and the standard deviation.
 
         Returns
         -------
@@ -64,7 +66,8 @@ class Standardiser:
         BnnvizError
             If the squares of a column overflow or underflow.
         """
-        return cls(x.mean(axis=0), _scale(x, "inputs"), float(y.mean()), float(_scale(y, "observations")))
+        (x_mean, x_scale), (y_mean, y_scale) = _location(x, "inputs", weights), _location(y, "observations", weights)
+        return cls(x_mean, x_scale, *((float(y_mean), float(y_scale)) if y.ndim == 1 else (y_mean, y_scale)))
 
     @classmethod
     def identity(cls, inputs: int) -> Standardiser:
@@ -90,7 +93,10 @@ class Standardiser:
         return z * self.y_scale + self.y_mean
 
 
-def _scale(columns: np.ndarray, what: str = "inputs") -> np.ndarray:
+def _location(
+    columns: np.ndarray, what: str = "inputs", weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of columns."""
     # Constant columns are detected by their range: rounding gives them a tiny standard deviation.
     spread = np.ptp(columns, axis=0)
     constant = spread <= _ROUNDING * np.abs(columns).max(axis=0)
@@ -100,7 +106,8 @@ def _scale(columns: np.ndarray, what: str = "inputs") -> np.ndarray:
         column = f"Column {first + 1} of the {what}" if columns.ndim > 1 else f"Numbers of the {what}"
         verb = "differs" if columns.ndim > 1 else "differ"
         raise BnnvizError(f"{column} {verb} by {spread.ravel()[first]:.2g}; give them in another unit.", "data")
-    return np.where(constant, 1.0, columns.std(axis=0))
+    mean = np.average(columns, axis=0, weights=weights)
+    return mean, np.where(constant, 1.0, np.sqrt(np.average(np.square(columns - mean), axis=0, weights=weights)))
 
 
 class Evaluated:
@@ -134,7 +141,7 @@ class DataSet(Evaluated):
         Type of `y`: numbers, or class numbers starting from 0.
     x_train, x_test : array_like, shape (rows, inputs)
         Inputs, stored as float64.
-    y_train, y_test : array_like, shape (rows,)
+    y_train, y_test : array_like, shape (rows,), or for a regression (rows, outputs)
         Targets, stored as float64.
     x_val, y_val : array_like or None, default None
         Validation rows, which are used neither for training nor for testing.
@@ -202,8 +209,8 @@ class DataSet(Evaluated):
         for part in PARTS:
             x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
             if part == "val" and x is None and y is None:
-                x, y = np.empty((0, self.inputs)), np.empty(0)
-            x, y = _checked(self.name, part, x, y, may_be_empty[part])
+                x, y = np.empty((0, self.inputs)), np.empty((0, *np.shape(self.y_train)[1:]))
+            x, y = _checked(self.name, part, x, y, may_be_empty[part], 1 if self.task == "classification" else 2)
             object.__setattr__(self, f"x_{part}", x)
             object.__setattr__(self, f"y_{part}", y)
             if x.shape[1] != self.inputs:
@@ -267,8 +274,8 @@ class DataSet(Evaluated):
         known = self.standardiser
         if part == "train" or not (self.own_scales and self.standardise):
             return known
-        x = getattr(self, f"x_{part}")
-        return replace(known, x_mean=x.mean(axis=0), x_scale=_scale(x))
+        mean, scale = _location(getattr(self, f"x_{part}"))
+        return replace(known, x_mean=mean, x_scale=scale)
 
     def scaled(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
         """Return standardised inputs (rows, inputs) and targets (rows,) of a part of the data.
@@ -301,12 +308,15 @@ class DataSet(Evaluated):
         Parameters
         ----------
         x : array_like, shape (rows, inputs)
-        y : array_like, shape (rows,)
+        y : array_like, shape (rows,) or (rows, outputs)
         """
         return replace(self, x_train=x, y_train=y, scale=self.standardiser)
 
 
-def _checked(name: str, part: str, x: np.ndarray, y: np.ndarray, may_be_empty: bool) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    name: str, part: str, x: np.ndarray, y: np.ndarray, may_be_empty: bool, most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs and targets as arrays; the targets have at most ``most`` axes."""
     try:
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -314,7 +324,13 @@ def _checked(name: str, part: str, x: np.ndarray, y: np.ndarray, may_be_empty: b
             f"The {part} rows of the data set {name} are not plain tables of numbers: give numeric arrays.",
             field="data",
         ) from error
-    if x.ndim != 2 or y.shape != x.shape[:1] or x.shape[1] == 0 or (len(x) == 0 and not may_be_empty):
+    if (
+        x.ndim != 2
+        or y.shape[:1] != x.shape[:1]
+        or y.ndim > most
+        or x.shape[1] == 0
+        or (len(x) == 0 and not may_be_empty)
+    ):
         raise BnnvizError(
             f"The {part} rows of the data set {name} have the shapes {x.shape} and {y.shape}: give x as"
             " (rows, inputs) and y as (rows,), with at least one row and one input.",

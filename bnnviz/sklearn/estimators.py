@@ -16,19 +16,21 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bnnviz import diagnostics
 from bnnviz.api.automatic import AUTO
-from bnnviz.data import DataSet
+from bnnviz.data import DataSet, Standardiser
 from bnnviz.data.tables import source
 from bnnviz.data.tables.columns import listed
 from bnnviz.data.tables.encoder import Encoder, framed
@@ -38,10 +40,11 @@ from bnnviz.engine.automatic.suggested_likelihoods import suggest
 from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, units
 from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation import predictive_distribution as predicting
-from bnnviz.engine.evaluation.metrics import NetworkDraws
+from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.evaluation.metrics import NetworkDraws, measure
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
-from bnnviz.engine.monitor.verdict import MIXED
+from bnnviz.engine.monitor.verdict import MIXED, verdict
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message, Remedy
@@ -49,7 +52,7 @@ from bnnviz.models import mlp
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 from bnnviz.targets.bnn_network import family, in_unit_of, outputs_of
-from bnnviz.targets.likelihoods import WITH_NOISE
+from bnnviz.targets.likelihoods import WITH_NOISE, Weighted
 
 _SLICE_S = 0.2
 _ROWS = 50  # at which the chains' predictions are compared
@@ -80,6 +83,7 @@ class _Estimator(BaseEstimator):
         device: str = "auto",
         random_state: Any = None,
         likelihood: str = "auto",
+        validation_fraction: float = 0.0,
     ) -> None:
         self.hidden = hidden
         self.activation = activation
@@ -95,16 +99,22 @@ class _Estimator(BaseEstimator):
         self.device = device
         self.random_state = random_state
         self.likelihood = likelihood
+        self.validation_fraction = validation_fraction
 
-    def _fit_inputs(self, X: Any, y: Any, **checks: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Validate inputs and observations and encode data frames."""
+    def _fit_inputs(
+        self, X: Any, y: Any, sample_weight: Any, **checks: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Validate inputs, observations and weights, and encode data frames."""
         self.encoder_ = None
         if source.is_frame(X):
             columns = frame_columns(X)
             if any(column.values.dtype == object or not column.present.all() for column in columns):
                 self.encoder_ = Encoder({column.name: column.kind for column in columns})
                 X = self.encoder_.fit_transform(framed({column.name: column.values for column in columns}))
-        return validate_data(self, X, y, dtype=np.float64, **checks)
+        X, y = validate_data(self, X, y, dtype=np.float64, **checks)
+        if sample_weight is None:
+            return X, y, None
+        return X, y, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
     def _new_inputs(self, X: Any) -> np.ndarray:
         """Validate rows to predict."""
@@ -137,28 +147,54 @@ class _Estimator(BaseEstimator):
         check_is_fitted(self, "posterior_")
         return predicting.predict(self.posterior_, self._new_inputs(X), quantiles)
 
-    def _sample(self, x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Self:
+    def _sample(self, x: np.ndarray, y: np.ndarray, names: Sequence[str], weights: np.ndarray | None) -> Self:
         """Sample the posterior of the weights, and keep its draws."""
-        rows = {"x_train": x, "y_train": y, "x_test": x[:1], "y_test": y[:1]}
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
+        fit, left_out = self._divided(len(x), rng)
+        if weights is not None:
+            fit = fit[weights[fit] > 0]
+        shares = None if weights is None else weights[fit]
+        rows = {"x_train": x[fit], "y_train": y[fit], "x_test": x[left_out], "y_test": y[left_out]}
         data = DataSet(name="table", title="Table", doc="", task=self.task, class_names=tuple(names), **rows)
-        name = family(data, suggest(data) if self.likelihood == "auto" else self.likelihood)
+        name = family(data, suggest(data) if self.likelihood == "auto" and y.ndim == 1 else self.likelihood)
+        if y.ndim > 1 and name != "gaussian":
+            raise BnnvizError(f"A {name} likelihood has one output; choose gaussian for several.", "likelihood")
+        if shares is not None:
+            scale = Standardiser.fit(data.x_train, data.y_train, shares)
+            data = replace(data, scale=scale if self.task == "regression" else replace(scale, y_mean=0.0, y_scale=1.0))
         data = in_unit_of(data, name)
-        hidden = units(len(x)) if self.hidden is None else self.hidden
+        hidden = units(len(fit)) if self.hidden is None else self.hidden
         widths = (hidden,) if isinstance(hidden, int | np.integer) else tuple(hidden)
-        module = mlp(
-            x.shape[1], [int(width) for width in widths], outputs_of(data, name), self.activation, self.linear_path
-        )
+        outputs = outputs_of(data, name) if y.ndim == 1 else y.shape[1]
+        module = mlp(x.shape[1], [int(width) for width in widths], outputs, self.activation, self.linear_path)
+        prior = {"prior_sd": self.prior_sd, "prior": self.prior}
         noise = "learned" if name in WITH_NOISE else "fixed"
-        target = BNN(module, data, name, prior_sd=self.prior_sd, prior=self.prior, noise_sd=1.0, noise=noise)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        automatic = self._automatic(target, seed) if self.sampler == AUTO else None
-        spec = self._spec(target, seed) if automatic is None else automatic.spec
-        run = Run(spec.checked(own_target=True), target=target)
+        target = sampled = BNN(module, data, name, noise_sd=1.0, noise=noise, **prior)
+        if shares is not None:
+            scaled_x, scaled_y = data.scaled("train")
+            sampled = BNN(module, (scaled_x, np.column_stack([scaled_y, shares])), Weighted(target.likelihood), **prior)
+        automatic = self._automatic(sampled, seed) if self.sampler == AUTO else None
+        spec = self._spec(sampled, seed) if automatic is None else automatic.spec
+        run = Run(spec.checked(own_target=True), target=sampled)
         if automatic is not None:
             automatic.attach(run, self._clock)
             self.plan_ = automatic.plan
         drive(run, _SLICE_S)
-        return self._keep(run)
+        network = run.target if sampled is target else target.to(run.device, run.target.dtype)
+        return self._keep(run, network, bool(self.validation_fraction))
+
+    def _divided(self, rows: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows to fit, and those that are held out: one that is also fitted if none are asked for."""
+        if not 0 <= self.validation_fraction < 1:
+            raise BnnvizError(
+                f"validation_fraction = {self.validation_fraction:g} must be at least 0 and below 1.",
+                "validation_fraction",
+            )
+        if not self.validation_fraction:
+            return np.arange(rows), np.arange(1)
+        order, count = rng.permutation(rows), max(1, round(self.validation_fraction * rows))
+        return np.sort(order[count:]), np.sort(order[:count])
 
     def _spec(self, target: BNN, seed: int) -> Spec:
         """Return the settings of a named sampler, or the request to the pilot that chooses one."""
@@ -179,18 +215,29 @@ class _Estimator(BaseEstimator):
         given = {name for name in _COUNTS if getattr(self, name) is not None}
         return automatic(self._spec(target, seed), given, self.minutes, target, clock=self._clock)
 
-    def _keep(self, run: Run) -> Self:
+    def _keep(self, run: Run, target: BNN, held_out: bool) -> Self:
+        """Keep the draws, as weights of ``target``."""
         draws = run.store.view(run.alive)
         theta = draws.flatten(0, 1)
-        self.posterior_ = NetworkDraws(run.target, theta, run.log_weights, len(draws))
+        self.posterior_ = NetworkDraws(target, theta, run.log_weights, len(draws))
         self.n_draws_ = len(theta)
         self.rhat_ = self._rhat(draws) if run.sampler.traits.converges else float("nan")
         if run.sampler.traits.converges and not self.rhat_ <= MIXED:
             found = f"have not converged (R-hat of predictions {self.rhat_:.2f}, should be below {MIXED})"
             short = f"have too few draws to judge convergence ({draws.shape[1]} each)"
             message = Message("remark", self._remedy(), text=f"The chains {short if np.isnan(self.rhat_) else found}.")
-            warnings.warn(str(message), ConvergenceWarning, stacklevel=3)
+            warnings.warn(str(message), ConvergenceWarning, stacklevel=4)
+        self.verdict_ = self._judged(run) if held_out else None
         return self
+
+    def _judged(self, run: Run) -> Message | None:
+        """Return the verdict by the held-out rows."""
+        found = {
+            "metrics": measure(*self.posterior_[:3]),
+            "baselines": baselines(self.posterior_.target.data_set),
+            "rhat_function_max": None if np.isnan(self.rhat_) else self.rhat_,
+        }
+        return verdict(found, True, run.sampler.traits.converges, [self._remedy()])
 
     def _remedy(self) -> Remedy:
         """Return which parameters to raise."""
@@ -245,9 +292,12 @@ class BNNRegressor(RegressorMixin, _Estimator):
         Standard deviation of the normal prior, times these scales.
     device : str, default "auto"
     random_state : int, RandomState or None
+    validation_fraction : float, default 0.0
+        Fraction of the rows that are held out for ``verdict_``.
     likelihood : str, default "auto"
         ``gaussian``, ``student_t``, ``heteroscedastic``, ``log_normal``, ``poisson`` or ``negative_binomial``. By
-        default, the likelihood is selected using the values of the target and held-out rows.
+        default, the likelihood is selected using the values of the target and held-out rows. Several outputs require
+        ``gaussian``.
 
     Attributes
     ----------
@@ -258,6 +308,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
     plan_ : SamplerPlan
         Selected sampler, with the reason and the cost of the pilot run (``plan_.sentence``). Available only if
         ``sampler="auto"``.
+    verdict_ : Message or None
+        Verdict on the predictions of the held-out rows, next to those of simple models. None without held-out rows.
     rhat_ : float
         Largest R-hat of the outputs at up to 50 training rows, or nan for deep ensembles and other methods that do not
         converge to the posterior.
@@ -276,16 +328,26 @@ class BNNRegressor(RegressorMixin, _Estimator):
 
     task = "regression"
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Sample the posterior of the weights.
 
         Parameters
         ----------
         X : array_like, shape (rows, inputs)
-        y : array_like, shape (rows,)
+        y : array_like, shape (rows,) or (rows, outputs)
+            Several outputs have one network, and a learned noise each.
+        sample_weight : array_like, shape (rows,), optional
+            Factor on the log likelihood of each row. A row of weight 2 counts like two equal rows.
         """
-        X, y = self._fit_inputs(X, y, y_numeric=True, ensure_min_samples=2)
-        return self._sample(X, np.asarray(y, dtype=np.float64), ())
+        checks = {"y_numeric": True, "multi_output": True, "ensure_min_samples": 2}
+        X, y, weights = self._fit_inputs(X, y, sample_weight, **checks)
+        y = np.asarray(y, dtype=np.float64)
+        return self._sample(X, y[:, 0] if y.ndim > 1 and y.shape[1] == 1 else y, (), weights)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the predictive mean of each row, and optionally the predictive standard deviation.
@@ -299,7 +361,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         return (found.mean, found.sd) if return_std else found.mean
 
     def predict_interval(self, X: Any, coverage: float = 0.95) -> np.ndarray:
-        """Return central predictive intervals, (rows, 2).
+        """Return central predictive intervals, (rows, 2) or (rows, outputs, 2).
 
         Parameters
         ----------
@@ -308,7 +370,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         """
         tail = (1 - coverage) / 2
         found = self.predict_distribution(X, (tail, 1 - tail))
-        return np.column_stack([found.quantiles[tail], found.quantiles[1 - tail]])
+        return np.stack([found.quantiles[tail], found.quantiles[1 - tail]], axis=-1)
 
 
 class BNNClassifier(ClassifierMixin, _Estimator):
@@ -316,13 +378,17 @@ class BNNClassifier(ClassifierMixin, _Estimator):
 
     ``likelihood`` is ``bernoulli``, ``categorical`` or ``ordinal`` (with the classes in the order of ``classes_``).
 
+    Parameters
+    ----------
+    class_weight : dict or "balanced", optional
+        Factors on the log likelihood of the rows of each class, as in scikit-learn.
+
     Attributes
     ----------
     classes_ : ndarray
     posterior_ : NetworkDraws or None
         Network and draws, or None if the training rows have a single class.
-    rhat_ : float
-    n_draws_, n_features_in_ : int
+    rhat_, verdict_, n_draws_, n_features_in_
 
     Examples
     --------
@@ -336,21 +402,55 @@ class BNNClassifier(ClassifierMixin, _Estimator):
 
     task = "classification"
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def __init__(
+        self,
+        hidden: int | Sequence[int] | None = None,
+        activation: str = "tanh",
+        sampler: str = AUTO,
+        minutes: float = MINUTES,
+        settings: Mapping[str, Any] | None = None,
+        draws: int | None = None,
+        warmup: int | None = None,
+        chains: int | None = None,
+        linear_path: bool = DEFAULTS["linear_path"],
+        prior: str = DEFAULTS["prior"],
+        prior_sd: float = 1.0,
+        device: str = "auto",
+        random_state: Any = None,
+        likelihood: str = "auto",
+        validation_fraction: float = 0.0,
+        class_weight: Mapping[Any, float] | str | None = None,
+    ) -> None:
+        network, run = (hidden, activation, sampler, minutes, settings), (draws, warmup, chains)
+        prior_of = (linear_path, prior, prior_sd)
+        super().__init__(*network, *run, *prior_of, device, random_state, likelihood, validation_fraction)
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Sample the posterior of the weights.
 
         Parameters
         ----------
         X : array_like, shape (rows, inputs)
         y : array_like, shape (rows,)
+        sample_weight : array_like, shape (rows,), optional
+            Factor on the log likelihood of each row, times the weight of its class.
         """
-        X, y = self._fit_inputs(X, y)
+        X, y, weights = self._fit_inputs(X, y, sample_weight)
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.class_weight is not None:
+            of_classes = compute_sample_weight(self.class_weight, y)
+            weights = of_classes if weights is None else weights * of_classes
+        # Rows of weight 0 count like no rows.
+        self.classes_ = np.unique(y if weights is None else y[weights > 0])
         if len(self.classes_) == 1:
-            self.posterior_ = None
+            self.posterior_ = self.verdict_ = None
             return self
-        return self._sample(X, labels.astype(np.float64), [str(name) for name in self.classes_])
+        known = np.isin(y, self.classes_)
+        labels = np.searchsorted(self.classes_, y[known]).astype(np.float64)
+        return self._sample(
+            X[known], labels, list(map(str, self.classes_)), None if weights is None else weights[known]
+        )
 
     def _coded(self, y: Any) -> np.ndarray:
         places = {name: i for i, name in enumerate(self.classes_.tolist())}

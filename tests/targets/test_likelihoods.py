@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 import bnnviz
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods
+from bnnviz.models import mlp
+from bnnviz.targets import BNN, likelihoods
 from bnnviz.targets.minibatch import Rows
 from tests.quick_cases import some_quick
 
@@ -351,3 +352,31 @@ def test_a_function_never_sees_outputs_that_are_not_finite() -> None:
     outputs = torch.tensor([[[0.0], [1.0], [2.0]], [[0.0], [torch.nan], [torch.inf]]])
     found = likelihood.log_density(outputs, torch.zeros(3))
     assert torch.isfinite(found).tolist() == [[True] * 3, [True, False, False]]
+
+
+@pytest.mark.parametrize("name", likelihoods.NAMES)
+def test_a_row_of_weight_two_is_that_row_twice(name: str) -> None:
+    rng = np.random.default_rng(0)
+    x, times = rng.normal(size=(30, 2)), rng.integers(0, 3, 30)
+    classes = {"bernoulli": 2, "categorical": 3, "ordinal": 3}.get(name)
+    y = rng.integers(0, classes, 30) if classes else rng.poisson(3, 30) + 1
+    outputs = {"heteroscedastic": 2, "categorical": 3}.get(name, 1)
+    module = mlp(2, [4], outputs)
+    weighted = BNN(
+        module,
+        (x, np.column_stack([y, times])),
+        likelihoods.Weighted(BNN(module, (x, y), name).likelihood),
+        prior="learned",
+    )
+    twice = np.repeat(np.arange(30), times)
+    repeated = BNN(module, (x[twice], y[twice]), BNN(module, (x, y), name).likelihood, prior="learned")
+    theta = torch.randn(4, repeated.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    (u, slope), (potential, gradient) = weighted.gradient(theta), repeated.gradient(theta)
+    np.testing.assert_allclose(slope, gradient, atol=1e-10)
+    np.testing.assert_allclose(u - u[0], potential - potential[0], atol=1e-9)  # up to a constant
+    np.testing.assert_allclose(
+        weighted.gradient_and_product(theta, theta.flip(0))[2],
+        repeated.gradient_and_product(theta, theta.flip(0))[2],
+        atol=1e-9,
+    )
+    np.testing.assert_allclose(weighted.curvature_diagonal(theta[0]), repeated.curvature_diagonal(theta[0]), atol=1e-8)

@@ -18,7 +18,7 @@ import numpy as np
 
 from bnnviz import samplers
 from bnnviz.engine.drive import drive
-from bnnviz.engine.evaluation.metrics import network_draws, output_scale
+from bnnviz.engine.evaluation.metrics import log_scale, network_draws
 from bnnviz.engine.evaluation.predictive_distribution import log_densities
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
@@ -209,7 +209,7 @@ def _try(
     if run.error is not None or not run.store.common(run.alive):
         return None
     # On the network's scale, as in the summary of a run.
-    nll = -log_densities(network_draws(run), *left_out) - math.log(output_scale(bench.target))
+    nll = -log_densities(network_draws(run), *left_out) - log_scale(bench.target)
     gradients = run.gradients / max(len(bench.target.x) * bench.chains, 1)
     return Try(cls, nll, passed / max(gradients, 1.0)) if np.isfinite(nll).all() else None
 

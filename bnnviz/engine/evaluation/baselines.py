@@ -24,10 +24,10 @@ def baselines(data: DataSet) -> dict[str, dict[str, float]]:
     """Return ``nll`` on the network's scale and ``crps`` in the target's unit, or ``accuracy``, per baseline model.
 
     Regressions are normal around a model's prediction with the sd of its errors on rows that were left out. Empty
-    without enough rows or scikit-learn.
+    without enough rows or scikit-learn, and for several outputs.
     """
     (x, y), (x_test, y_test) = data.scaled("train"), data.scaled("test")
-    if len(x) < _FEWEST or not len(x_test) or not optional.has("sklearn"):
+    if len(x) < _FEWEST or not len(x_test) or y.ndim > 1 or not optional.has("sklearn"):
         return {}
     order = np.random.default_rng(0).permutation(len(x))[:_MOST_ROWS]
     count = max(1, int(_LEFT_OUT * len(order)))

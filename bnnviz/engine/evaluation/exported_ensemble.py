@@ -32,8 +32,9 @@ class Ensemble(nn.Module):
         self.likelihood, self.whole = target.likelihood_at(theta), target.whole
         scaled = isinstance(target.data_set, DataSet)
         known = target.data_set.standardiser if scaled else None
-        self.y_mean, self.y_scale = (float(known.y_mean), float(known.y_scale)) if scaled else (0.0, 1.0)
         shape = target.x.shape[1:]
+        self.register_buffer("y_mean", torch.as_tensor(known.y_mean if scaled else 0.0).double())
+        self.register_buffer("y_scale", torch.as_tensor(known.y_scale if scaled else 1.0).double())
         self.register_buffer("x_mean", torch.as_tensor(known.x_mean) if scaled else torch.zeros(shape).double())
         self.register_buffer("x_scale", torch.as_tensor(known.x_scale) if scaled else torch.ones(shape).double())
 

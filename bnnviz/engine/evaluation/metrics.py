@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
+from bnnviz.data import DataSet
 from bnnviz.diagnostics.predictive.metrics import Figures
 from bnnviz.engine.evaluation.observables import ObservationLaw, figures
 from bnnviz.engine.evaluation.predictions import at_once, averaged, evenly, observed_rows
@@ -74,9 +75,10 @@ def drawn_classes(probabilities: np.ndarray, rng: np.random.Generator) -> np.nda
     return (probabilities.cumsum(-1)[..., :-1] < uniform).sum(-1)
 
 
-def output_scale(target: BNN) -> float:
-    """Return the factor from the network's scale to the unit of the data."""
-    return 1.0 if target.data_set is None else target.data_set.standardiser.y_scale
+def log_scale(target: BNN) -> float:
+    """Return by how much a log density is larger on the network's scale than in the unit of the data."""
+    scaled = isinstance(target.data_set, DataSet)
+    return float(np.sum(np.log(target.data_set.standardiser.y_scale))) if scaled else 0.0
 
 
 def class_names(target: BNN) -> list[str]:
@@ -166,7 +168,7 @@ def measure(
         found = (_classes if target.likelihood.task == "classification" else _numbers)(target, each, mean)
     found["averaged"]["nll"] = nll
     return {
-        "rows": len(observed_rows(target)),
+        "rows": len(target.held_out()[0]),
         "draws": len(theta),
         "resamples": len(picked),
         "weights_ess": None if weights is None else float(1 / np.square(weights).sum()),

@@ -99,8 +99,8 @@ class Predictor:
             return probabilities.flatten(1).float().cpu().numpy()
         if self.kind == "outputs":
             return f.flatten(1).double().cpu().numpy()
-        values = self.target.likelihood_at(theta.to(f)).mean(f).flatten(1).double().cpu().numpy()
-        return values if self.scale is None else self.scale.y_back(values)
+        values = self.target.likelihood_at(theta.to(f)).mean(f).double().cpu().numpy()
+        return (values if self.scale is None else self.scale.y_back(values)).reshape(len(values), -1)
 
     def _rows(self, theta: Tensor) -> np.ndarray:
         """Return the functions of weights (draws, dim); for a regression with the sd of the noise of each.
@@ -363,13 +363,13 @@ def averaged(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> t
     if target.likelihood.task == "classification":
         return (total if total.ndim > 1 else torch.stack([1 - total, total], -1)).numpy(), nll
     scale = None if target.data_set is None else target.data_set.standardiser
-    mean = total.numpy().ravel()
-    return (mean if scale is None else scale.y_back(mean)), nll
+    mean = total.numpy()
+    return (mean if scale is None else scale.y_back(mean)).ravel(), nll
 
 
 def observed_rows(target: BNN) -> np.ndarray:
     """Return the observations of the test rows, in original units or as class indices, one column after another."""
-    return target.y.double().cpu().numpy().ravel() if target.data_set is None else target.data_set.y_test
+    return (target.y.double().cpu().numpy() if target.data_set is None else target.data_set.y_test).ravel()
 
 
 def scores(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> dict[str, float]:

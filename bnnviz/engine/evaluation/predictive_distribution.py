@@ -11,7 +11,7 @@ import torch
 
 from bnnviz import optional
 from bnnviz.data import DataSet
-from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, drawn_classes, probabilities_at
+from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, drawn_classes, log_scale, probabilities_at
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.observables import quantiles as quantiles_of
 from bnnviz.engine.evaluation.predictions import at_once, evenly
@@ -289,7 +289,7 @@ def log_densities(given: NetworkDraws, x: np.ndarray, y: np.ndarray) -> np.ndarr
             density = target.likelihood_at(theta[part]).log_density(f, y_kept).double()
             sums.append(torch.logsumexp(density + logs[part, None], 0).cpu())
     found = torch.logsumexp(torch.stack(sums), 0).numpy()
-    return found if scale is None or classes else found - np.log(scale.y_scale)
+    return found - log_scale(target)
 
 
 def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from bnnviz import optional
-from bnnviz.engine.evaluation.metrics import NetworkDraws, drawn_classes, network_draws, output_scale, probabilities_of
+from bnnviz.engine.evaluation.metrics import NetworkDraws, drawn_classes, log_scale, network_draws, probabilities_of
 from bnnviz.engine.evaluation.named_draws import named_draws
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.predictions import at_once, training_rows
@@ -61,7 +60,7 @@ def of_network(given: NetworkDraws, seed: int) -> tuple[dict[str, dict[str, np.n
             drawn.append(drawn_classes(probabilities_of(target, f, part), rng))
     density = np.concatenate(densities)
     if likelihood.task == "regression":
-        density = density - math.log(output_scale(target)) * likelihood.columns
+        density = density - log_scale(target)
     x, y = training_rows(target)
     groups = {
         "log_likelihood": {"y": density.reshape(*shape, density.shape[1])},

@@ -20,6 +20,7 @@ from bnnviz.targets.likelihoods.normal import (
 )
 from bnnviz.targets.likelihoods.ordinal import Ordinal
 from bnnviz.targets.likelihoods.own import OwnLikelihood
+from bnnviz.targets.likelihoods.weighted import Weighted  # noqa: F401
 
 __all__ = [
     "Bernoulli",
