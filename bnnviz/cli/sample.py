@@ -198,7 +198,6 @@ def _sample(
         except KeyboardInterrupt:
             say("stopped; no sampler was chosen and nothing was kept.")
             return INTERRUPTED
-        say(chosen.plan.sentence)
         run = ViewedRun(chosen.spec)
         chosen.attach(run)
     return carry_out(run, out, folder, as_json, details or spec.file is None)

@@ -47,13 +47,17 @@ def _named_table(title: str, values: dict[str, Any]) -> Table:
 def _comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> Table:
     """Return the scores of the network on held-out rows next to those of simple models."""
     classes = bool(metrics["class_names"])
-    columns = {"accuracy": "accuracy", "nll": "log loss"} if classes else {"crps": "CRPS", "rmse": "RMSE", "nll": "NLL"}
+    columns = (
+        {"accuracy": "accuracy", "nll": "log loss"}
+        if classes
+        else {"crps": "error (CRPS)", "rmse": "RMSE", "nll": "NLL"}
+    )
     found = {"this network": metrics["averaged"], **dict(reversed(scores.items()))}
     rows = [(name, *(text(each[key]) for key in columns)) for name, each in found.items()]
     if classes:
         caption = "accuracy: larger is better; log loss: smaller is better"
     else:
-        shares = (f"{level} % intervals cover {metrics['averaged'][f'coverage_{level}']:.0%}" for level in (50, 90))
+        shares = (f"{level}% intervals cover {metrics['averaged'][f'coverage_{level}']:.0%}" for level in (50, 90))
         caption = f"smaller is better; {' and '.join(shares)} of the rows"
     return table(f"{metrics['rows']:,} held-out rows", *columns.values(), rows=rows, caption=caption)
 

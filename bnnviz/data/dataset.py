@@ -328,6 +328,7 @@ def _checked(
         x.ndim != 2
         or y.shape[:1] != x.shape[:1]
         or y.ndim > most
+        or y.shape[1:] == (1,)
         or x.shape[1] == 0
         or (len(x) == 0 and not may_be_empty)
     ):

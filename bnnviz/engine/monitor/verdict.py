@@ -16,7 +16,7 @@ _RATIOS = (1.05, 1.3, 2.0)  # maximum ratio of our score to the best simple mode
 _SLACK = 0.5  # tolerated excess of a ratio, divided by the root of the number of rows
 _OFF, _FAR_OFF, _ERRORS = 0.05, 0.2, 2.0  # tolerated errors of a share, plus standard errors
 _FEWEST = 20  # minimum rows to judge predictions
-_MODEL = Remedy("change the model (likelihood, prior or network), because more draws will not help")
+_MODEL = Remedy("change the model (likelihood, prior or network), because more time will not help")
 
 
 def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterable[Remedy] = ()) -> Message | None:
@@ -73,12 +73,16 @@ def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
 def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
     """Return the level by the accuracy and the probabilities, and a message."""
     accuracy, expected = metrics["averaged"]["accuracy"], metrics["confidence"]
-    rare = "".join(
-        f"; of {each['rows']} rows of the rare class {each['name']} {each['recall']:.0%} are found"
-        for each in metrics.get("rare_classes", ())
-    )
+    rare = "".join(map(_of_rare, metrics.get("rare_classes", ())))
     finding = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected){rare}"
     return _off(accuracy, expected, metrics["rows"]), finding
+
+
+def _of_rare(found: dict[str, Any]) -> str:
+    """Return how well a rare class is found, and ranked (its average precision is its share of the rows by chance)."""
+    precision = found["average_precision"]
+    ranked = "" if precision is None else f" (average precision {precision:.2f})"
+    return f"; of {found['rows']} rows of the rare class {found['name']} {found['recall']:.0%} are found{ranked}"
 
 
 def _off(share: float, expected: float, rows: int) -> int:
@@ -92,10 +96,10 @@ def _message(code: str, findings: list[str], more: Iterable[Remedy], **values: A
 
 
 def _of_chains(predictions: float | None, converges: bool) -> Iterator[str]:
-    """Return whether the chains agree, if known."""
+    """Return whether the chains, which are repeated fits, agree, if known."""
     if not converges:
-        yield "the draws are an approximation of the posterior"
+        yield "its uncertainty is approximate"
     elif predictions is not None and predictions > MIXED:
-        yield f"the chains differ (R-hat of predictions {predictions:.2f}), so a longer run may help"
+        yield "repeated fits still disagree, so more time may help"
     elif predictions is not None:
-        yield f"the chains agree (R-hat of predictions {predictions:.2f})"
+        yield "repeated fits agree"
