@@ -82,6 +82,10 @@ def probability(source: 'Any', *, bins: 'int' = 10, dark: 'bool' = False) -> 'hv
     """Plot a histogram over draws of a class probability of one row, with a fitted beta density."""
 
 
+def relevance(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
+    """Plot the relevance of the inputs of a network with 95 % intervals, the largest 25 first."""
+
+
 def roc(source: 'Any', observed: 'Any' = None, *, positive: 'int | None' = None, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the mean ROC curve over draws, with envelopes that contain 80, 95 and 99 % of the curves."""
 

@@ -15,11 +15,13 @@ from bnnviz.data.tables import arrays, source
 from bnnviz.data.tables.columns import listed
 from bnnviz.data.tables.new_rows import NewRows, read_rows
 from bnnviz.engine.evaluation import predictive_distribution as predicting
+from bnnviz.engine.evaluation.conformal import conformalised
 from bnnviz.engine.evaluation.metrics import NetworkDraws
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution
 from bnnviz.errors import BnnvizError, suggests
 
 if TYPE_CHECKING:
+    from bnnviz.engine.evaluation.relevance import Relevance
     from bnnviz.targets import BNN
 
 
@@ -48,7 +50,13 @@ class WithPredictions:
     @torch.inference_mode(False)
     @suggests
     def predict(
-        self, x: Any, quantiles: Sequence[float] = QUANTILES, *, draws: int | None = None, target: BNN | None = None
+        self,
+        x: Any,
+        quantiles: Sequence[float] = QUANTILES,
+        *,
+        draws: int | None = None,
+        conformal: bool = False,
+        target: BNN | None = None,
     ) -> PredictiveDistribution:
         """Predict rows, in the units of the data.
 
@@ -62,6 +70,10 @@ class WithPredictions:
             Probabilities of the quantiles of an observation.
         draws : int, optional
             Number of evenly thinned draws to use. The default is all draws, or fewer if there are many rows.
+        conformal : bool, default False
+            Whether to correct quantiles of a regression by the held-out rows, so that intervals cover new rows like
+            these with at least their probability, whatever the model (Romano, Patterson and Candès 2019,
+            https://arxiv.org/abs/1905.03222).
         target : BNN, optional
             Your own network and data, for a recording of a run that used them.
 
@@ -78,7 +90,8 @@ class WithPredictions:
         """
         given = self.network_draws(target)
         rows, notes = self._inputs(given.target, x)
-        return replace(predicting.predict(given, rows, quantiles, draws=draws), notes=notes)
+        found = replace(predicting.predict(given, rows, quantiles, draws=draws), notes=notes)
+        return conformalised(given, found, draws) if conformal else found
 
     @torch.inference_mode(False)
     @suggests
@@ -139,6 +152,30 @@ class WithPredictions:
         """
         given = self.network_draws(target)
         return predicting.predictive_draws(given, self._inputs(given.target, x)[0], draws, number(seed))
+
+    @torch.inference_mode(False)
+    def relevance(self, *, target: BNN | None = None) -> Relevance:
+        """Return how much each input of a network on a table matters.
+
+        Parameters
+        ----------
+        target : BNN, optional
+            Your own network and data, for a recording of a run that used them.
+
+        Returns
+        -------
+        Relevance
+            ``names``, the slope of the outputs by each input with its interval ``low`` to ``high``, and the learned
+            ``scale`` of its weights. `bnnviz.plots.relevance` plots it.
+
+        Raises
+        ------
+        BnnvizError
+            If there are no draws of a network, or its inputs are not a table of numbers.
+        """
+        from bnnviz.engine.evaluation.relevance import relevance
+
+        return relevance(self.network_draws(target))
 
     @torch.inference_mode(False)
     def ensemble(self, draws: int = 50, *, target: BNN | None = None) -> torch.export.ExportedProgram:

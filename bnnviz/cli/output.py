@@ -35,8 +35,12 @@ _BY_SET = ("warmup", "dtype")  # settings of the run without a dedicated option
 
 def say(message: str | Message, command: str = "") -> None:
     """Print a message on stderr, with options as the command line takes them."""
-    text = message if isinstance(message, str) else message.render(partial(_options, command))
-    print(f"bnnviz: {shown(text)}", file=sys.stderr)
+    print(f"bnnviz: {shown(worded(message, command))}", file=sys.stderr)
+
+
+def worded(message: str | Message, command: str = "") -> str:
+    """Return a message with options as the command line takes them."""
+    return message if isinstance(message, str) else message.render(partial(_options, command))
 
 
 def _options(command: str, values: dict[str, Any]) -> str:

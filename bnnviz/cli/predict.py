@@ -53,6 +53,10 @@ def predict(
     draws: Annotated[
         int | None, typer.Option(min=1, help="Draws to use; default: all, or for many rows as many as seconds allow.")
     ] = None,
+    conformal: Annotated[
+        bool,
+        typer.Option("--conformal", help="Correct intervals of numbers by the rows held out in training."),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite the file of --out.")] = False,
     decimal: options.Decimal = None,
     missing: options.Missing = None,
@@ -74,7 +78,7 @@ def predict(
     for note in rows.notes:
         say(note)
     tail = (1 - interval) / 2
-    predicted = found.predict(rows, (tail, 0.5, 1 - tail), draws=draws)
+    predicted = found.predict(rows, (tail, 0.5, 1 - tail), draws=draws, conformal=conformal)
     text = _table(rows, predicted)
     if out is None:
         sys.stdout.write(text)

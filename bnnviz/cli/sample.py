@@ -30,7 +30,7 @@ app = typer.Typer()
     epilog=options.examples(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data concrete --json > concrete.json",
-        "bnnviz sample --data houses.csv --target-column price --minutes 5",
+        "bnnviz sample --data houses.csv --target-column price --minutes 5 --report houses.html",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
         "bnnviz sample --data concrete --minutes 2 --record concrete",
         "bnnviz sample --target gaussian --sampler nuts --seed 1 --start warm",
@@ -96,6 +96,10 @@ def sample(
         str | None,
         typer.Option(metavar="DIGITS", help="Refuse a recording whose draws do not match this checksum."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Write a page with the verdict and figures of a run on a table here."),
+    ] = None,
     details: Annotated[
         bool, typer.Option("--details", help="Print diagnostics, costs and settings of a run on a table, too.")
     ] = False,
@@ -128,13 +132,27 @@ def sample(
 
         optional.check(arviz.NETCDF, "Saving a run needs")
         out = options.free_place(out, ".nc")
+    if report is not None:
+        from bnnviz.cli import report as reporting
+
+        if not options.is_table(request["target"]):
+            raise BnnvizError("A report requires a table. Specify --data.", "report")
+        reporting.check()
+        report = options.free_place(report, ".html", "report")
     for note in table.notes if table is not None else ():
         say(note)
     folder = None if record is None else _new_recording(record)
     if minutes is not None and not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     given |= {name for name in ("chains", "draws", "warmup") if name in request} | {*request.get("target_settings", {})}
-    raise typer.Exit(_sample(checked, out, folder, as_json, details, given if chooses else None, minutes))
+    run = _begun(checked, given if chooses else None, minutes)
+    if run is None:
+        raise typer.Exit(INTERRUPTED)
+    code = carry_out(run, out, folder, as_json, details or checked.file is None)
+    if report is not None and run.draws.shape[1]:
+        reporting.write(run, report, "" if folder is None else _word(folder), () if table is None else table.notes)
+        say(f"the report is in {report}.")
+    raise typer.Exit(code)
 
 
 def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_default: bool) -> bool:
@@ -171,16 +189,8 @@ def _new_recording(word: str) -> Path:
     return folder
 
 
-def _sample(
-    spec: Spec,
-    out: Path | None,
-    folder: Path | None,
-    as_json: bool,
-    details: bool,
-    given: set[str] | None,
-    minutes: float | None,
-) -> int:
-    """Choose the settings that are not given by a pilot, unless ``given`` is None; sample; return the exit code."""
+def _begun(spec: Spec, given: set[str] | None, minutes: float | None) -> ViewedRun | None:
+    """Return a run whose open settings a pilot has chosen, unless ``given`` is None; None if it was interrupted."""
     from bnnviz.engine.automatic.limit import Limit
     from bnnviz.engine.automatic.tables import MINUTES, automatic
     from bnnviz.engine.recording.warm_start import resolved
@@ -197,10 +207,10 @@ def _sample(
                 chosen = automatic(spec, given, MINUTES if minutes is None else minutes)
         except KeyboardInterrupt:
             say("stopped; no sampler was chosen and nothing was kept.")
-            return INTERRUPTED
+            return None
         run = ViewedRun(chosen.spec)
         chosen.attach(run)
-    return carry_out(run, out, folder, as_json, details or spec.file is None)
+    return run
 
 
 # --- driving

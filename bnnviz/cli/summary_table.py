@@ -22,7 +22,8 @@ def print_summary(summary: dict[str, Any], as_json: bool, details: bool = True) 
         print_json(summary)
         return
     if scores := summary.get("baselines"):
-        console().print(_comparison(summary["metrics"], scores))
+        heads, rows, caption = comparison(summary["metrics"], scores)
+        console().print(table(*heads, rows=rows, caption=caption))
         if not details:
             return
     summary = to_json(summary)
@@ -44,8 +45,8 @@ def _named_table(title: str, values: dict[str, Any]) -> Table:
     return table(title, "", rows=rows)
 
 
-def _comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> Table:
-    """Return the scores of the network on held-out rows next to those of simple models."""
+def comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> tuple[list[str], list[tuple[str, ...]], str]:
+    """Return heads, rows and caption of a table of the scores on held-out rows next to those of simple models."""
     classes = bool(metrics["class_names"])
     columns = (
         {"accuracy": "accuracy", "nll": "log loss"}
@@ -59,7 +60,7 @@ def _comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> Table:
     else:
         shares = (f"{level}% intervals cover {metrics['averaged'][f'coverage_{level}']:.0%}" for level in (50, 90))
         caption = f"smaller is better; {' and '.join(shares)} of the rows"
-    return table(f"{metrics['rows']:,} held-out rows", *columns.values(), rows=rows, caption=caption)
+    return [f"{metrics['rows']:,} held-out rows", *columns.values()], rows, caption
 
 
 def _moments_table(summary: dict[str, Any]) -> Table:

@@ -41,9 +41,11 @@ from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, un
 from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.evaluation.conformal import conformalised
 from bnnviz.engine.evaluation.metrics import NetworkDraws, measure
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
+from bnnviz.engine.evaluation.relevance import Relevance, relevance
 from bnnviz.engine.monitor.verdict import MIXED, verdict
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
@@ -133,6 +135,13 @@ class _Estimator(BaseEstimator):
         """
         check_is_fitted(self, "posterior_")
         return predicting.log_densities(self.posterior_, self._new_inputs(X), self._coded(y))
+
+    def relevance(self) -> Relevance:
+        """Return how much each input matters, as `bnnviz.Run.relevance`."""
+        check_is_fitted(self, "posterior_")
+        found = relevance(self.posterior_)
+        names = self.encoder_.names if self.encoder_ is not None else getattr(self, "feature_names_in_", found.names)
+        return found._replace(names=list(names))
 
     def _coded(self, y: Any) -> np.ndarray:
         return np.asarray(y, dtype=np.float64)
@@ -360,16 +369,23 @@ class BNNRegressor(RegressorMixin, _Estimator):
         found = self.predict_distribution(X, ())
         return (found.mean, found.sd) if return_std else found.mean
 
-    def predict_interval(self, X: Any, coverage: float = 0.95) -> np.ndarray:
+    def predict_interval(self, X: Any, coverage: float = 0.95, conformal: bool = False) -> np.ndarray:
         """Return central predictive intervals, (rows, 2) or (rows, outputs, 2).
 
         Parameters
         ----------
         X : array_like, shape (rows, inputs)
         coverage : float, default 0.95
+        conformal : bool, default False
+            Whether to correct the intervals by the held-out rows (``validation_fraction``), so that they cover at least
+            ``coverage`` of new rows like these.
         """
         tail = (1 - coverage) / 2
         found = self.predict_distribution(X, (tail, 1 - tail))
+        if conformal and self.validation_fraction:
+            found = conformalised(self.posterior_, found)
+        elif conformal:
+            raise BnnvizError("A conformal correction requires held-out rows. Set validation_fraction.", "conformal")
         return np.stack([found.quantiles[tail], found.quantiles[1 - tail]], axis=-1)
 
 

@@ -160,3 +160,29 @@ def test_an_exported_ensemble_predicts_classes_without_bnnviz(tmp_path: Path) ->
     found, known = _alone(tmp_path / "e.pt2", x), bnnviz.recording(run).predict(x)
     for name in ("probabilities", "entropy", "mutual_information"):
         np.testing.assert_allclose(found[name], getattr(known, name), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(("target", "heads"), [("y", "RMSE"), ("kind", "log loss")])
+def test_a_report_is_one_page_with_the_verdict(
+    target: str, heads: str, recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, file = recorded
+    out, chosen = tmp_path / "report.html", "--set hidden=2 --sampler hmc --draws 20 --chains 2 --set warmup=40"
+    command = f"sample --data {file} --target-column {target} {chosen} --report {out}"
+    assert run_here(f"{command} --record {tmp_path / 'run'}") == 0
+    text = out.read_text()
+    assert heads in text and "boosting" in text and f"bnnviz predict {tmp_path / 'run'}" in text
+    assert "src=" not in text.partition("<body")[0] and '<link rel="stylesheet" href' not in text
+    capsys.readouterr()
+    assert run_here(command) == 2  # the file exists
+    assert run_here(f"sample --target banana --sampler hmc --report {tmp_path / 'no.html'}") == 2
+
+
+def test_corrected_intervals_are_written(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    run, file = recorded
+    assert run_here(f"predict {run} --data {file} --interval 0.5 --conformal") == 0
+    found = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    frame = bnnviz.recording(run).predict(file, (0.25, 0.5, 0.75), conformal=True)
+    assert [float(row["q75"]) for row in found] == pytest.approx(list(frame.quantiles[0.75]), rel=1e-5)
+    assert run_here(f"predict {run} --data {file} --interval 0.95 --conformal") == 2
+    assert "held-out rows" in capsys.readouterr().err

@@ -16,7 +16,7 @@ _RATIOS = (1.05, 1.3, 2.0)  # maximum ratio of our score to the best simple mode
 _SLACK = 0.5  # tolerated excess of a ratio, divided by the root of the number of rows
 _OFF, _FAR_OFF, _ERRORS = 0.05, 0.2, 2.0  # tolerated errors of a share, plus standard errors
 _FEWEST = 20  # minimum rows to judge predictions
-_MODEL = Remedy("change the model (likelihood, prior or network), because more time will not help")
+_MODEL = Remedy("change the model (likelihood, prior or network)")
 
 
 def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterable[Remedy] = ()) -> Message | None:
@@ -48,7 +48,9 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
         findings += [f"{count} {'row is' if count == 1 else 'rows are'} too few to judge"] if count < _FEWEST else []
     bad = level >= LEVELS.index("not_usable_yet")
     ways = more if bad or not mixed else ()
-    if bad and mixed and (predictions is not None or not converges):
+    if bad and not converges:
+        ways = [*more, _MODEL]
+    elif bad and mixed and predictions is not None:
         ways = [_MODEL]
     return _message(LEVELS[level], [*findings, *_of_chains(predictions, converges)], ways, **values)
 

@@ -1,0 +1,51 @@
+"""Draw how much each input of a network matters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bnnviz.figures import parts
+from bnnviz.figures.marks import Axis, Drawing, Points, Segments, extent, padded
+from bnnviz.figures.palette import Kind
+
+MOST = 25
+SLOPE = Kind("slope", "circle", "blue", True)
+_LINE, _EDGES = 24, 90  # pixels of height: of an input, and around all
+
+
+def relevance(source: Any) -> Drawing:
+    """Plot the relevance of the inputs of a network with 95 % intervals, the largest 25 first.
+
+    The relevance of an input is the root mean square of the derivatives of the outputs at the training rows.
+
+    Parameters
+    ----------
+    source : Run, Recording, path or Relevance
+        A network on a table, or the result of ``run.relevance()``.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from bnnviz import plots
+    >>> network = {"data": "concrete", "hidden": "10", "prior": "learned"}
+    >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=5, warmup=5, chains=1)
+    >>> plots.relevance(run)
+    :Overlay...
+    """
+    from bnnviz.engine.evaluation import relevance as measured
+
+    found = source if isinstance(source, measured.Relevance) else measured.relevance(parts.network_draws(source))
+    order = np.argsort(-found.slope)[:MOST]
+    slope, low, high = (values[order] for values in (found.slope, found.low, found.high))
+    place = np.arange(len(order))
+    marks = [
+        Segments(low, place, high - low, np.zeros(len(order)), 1.8, colour="blue", label="95 % interval"),
+        Points(slope, place, SLOPE, 8, label="mean"),
+    ]
+    x = Axis("slope of the output", padded(extent([0.0], high), 0.04), "exact")
+    y = Axis(" ", (len(order) - 0.5, -0.5), "exact", ticks={k: found.names[i] for k, i in enumerate(order)})
+    left_out = len(found.slope) - len(order)
+    note = f"{left_out} inputs of less relevance are left out" if left_out else ""
+    return Drawing(marks, x=x, y=y, title="Relevance of the inputs", note=note, size=(600, _EDGES + _LINE * len(order)))
