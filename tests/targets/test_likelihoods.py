@@ -380,3 +380,9 @@ def test_a_row_of_weight_two_is_that_row_twice(name: str) -> None:
         atol=1e-9,
     )
     np.testing.assert_allclose(weighted.curvature_diagonal(theta[0]), repeated.curvature_diagonal(theta[0]), atol=1e-8)
+
+
+def test_the_distribution_of_four_degrees_of_freedom_is_scipys() -> None:
+    y = np.concatenate([np.linspace(-60, 60, 4001), [-np.inf, -1e200, 1e200, np.inf]])
+    found = likelihoods.StudentT(4.0).cdf(torch.zeros(1, len(y), 1, dtype=torch.float64), y)
+    np.testing.assert_allclose(found[0], stats.t(4).cdf(y), rtol=1e-8, atol=1e-15)

@@ -27,7 +27,7 @@ _OF_OUTPUTS = (
     "The likelihood defines a density only, so the outputs are predicted; to predict observations, implement mean,"
     " variance, cdf and draw of bnnviz.targets.Likelihood."
 )
-_MOST_WORK, _LEAST_DRAWS = 20_000_000, 100  # default maximum of rows times draws, and the minimum number of draws
+_MOST_WORK, _LEAST_DRAWS = 12_000_000, 100  # default maximum of rows times draws, and the minimum number of draws
 _MOST_DRAWS = 1000  # maximum draws of a quantile
 _ITERATIONS, _PRECISE = 60, 1e-8  # of Newton's method, and the precision of a probability
 _NUMBERS = 400_000  # predictions of all draws at once, which fit into a cache
@@ -147,8 +147,10 @@ class Surroundings:
         """Return which rows, scaled like the target's, are further away than training rows are from each other."""
         if self._tree is None:
             return np.zeros(len(rows), dtype=bool)
-        apart, _ = self._tree.query(self._target.seen(rows).flatten(1).double().cpu().numpy())
-        return apart > self._reach
+        seen = self._target.seen(rows).flatten(1).double().cpu().numpy()
+        # Beyond the bound, which is exclusive, the distance is infinite.
+        apart, _ = self._tree.query(seen, distance_upper_bound=np.nextafter(self._reach, np.inf))
+        return np.isinf(apart)
 
 
 def predict(
