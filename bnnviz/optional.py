@@ -28,6 +28,8 @@ EXTRAS = {
     "matplotlib": "plots",
     "mdit_py_plugins": "lessons",
     "numcodecs": "metrics",
+    "onnx": "onnx",
+    "onnxscript": "onnx",
     "numpyro": "bench",
     "panel": "app",
     "panel_material_ui": "app",

@@ -89,11 +89,12 @@ class PublicRecording(Recording, WithPredictions, WithParameters, Suggesting):
 
         Parameters
         ----------
-        form : {"netcdf", "zarr", "npz", "csv", "torch", "ensemble"}
-            ``torch`` has the state dict of each draw, and ``ensemble`` a program of `torch.export` that predicts rows.
+        form : {"netcdf", "zarr", "npz", "csv", "torch", "ensemble", "onnx"}
+            ``torch`` has the state dict of each draw, ``ensemble`` a program of `torch.export` that predicts rows, and
+            ``onnx`` that program for other runtimes.
         out : str or Path
         draws : int, optional
-            Number of evenly spaced draws of ``torch`` and ``ensemble``. The default is all draws, or 50 of an ensemble.
+            Number of evenly spaced draws of ``torch``, ``ensemble`` and ``onnx``. By default all, or 50.
 
         Raises
         ------

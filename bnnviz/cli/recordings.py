@@ -52,14 +52,14 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="netcdf, zarr, npz, csv, torch (state dicts), or ensemble (a program that predicts rows, for"
+            help="netcdf, zarr, npz, csv, torch (state dicts), onnx, or ensemble (a program that predicts rows, for"
             " torch.export.load without bnnviz).",
         ),
     ],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the recording's name, here.")] = None,
     draws: Annotated[
         int | None,
-        typer.Option(min=1, help="Draws of torch or ensemble, evenly spread; default: all, or 50 of ensemble."),
+        typer.Option(min=1, help="Draws of torch, ensemble or onnx, evenly spread; default: all of torch, else 50."),
     ] = None,
 ) -> None:
     """Export a recording's draws to a standard file format; print its path."""

@@ -162,6 +162,21 @@ def test_an_exported_ensemble_predicts_classes_without_bnnviz(tmp_path: Path) ->
         np.testing.assert_allclose(found[name], getattr(known, name), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
+def test_a_model_of_onnx_predicts_the_same(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    reference = pytest.importorskip("onnx.reference")
+    run, _ = recorded
+    assert run_here(f"export {run} --format onnx --draws 1000 --out {tmp_path / 'e.onnx'}") == 0
+    model = reference.ReferenceEvaluator(str(tmp_path / "e.onnx"))
+    found = dict(
+        zip(model.output_names, model.run(None, {"x": np.array([[1.5, 1, 0, 0], [0.0, 0, 1, 0]])}), strict=True)
+    )
+    known = bnnviz.recording(run).predict(b"x,kind\n1.5,a\n0,b\n")
+    for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd"):
+        np.testing.assert_allclose(found[name], getattr(known, name), rtol=1e-4)
+
+
 @pytest.mark.parametrize(("target", "heads"), [("y", "RMSE"), ("kind", "log loss")])
 def test_a_report_is_one_page_with_the_verdict(
     target: str, heads: str, recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]

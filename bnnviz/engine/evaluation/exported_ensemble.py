@@ -1,4 +1,4 @@
-"""Export draws of a network as one program of PyTorch, which predicts rows in the units of the data without bnnviz."""
+"""Export draws of a network as one program of PyTorch or ONNX, which predicts rows in the units of the data."""
 
 from __future__ import annotations
 
@@ -98,3 +98,17 @@ def archive(given: NetworkDraws, draws: int = DRAWS) -> bytes:
     labels = {"names": list(names), "class_names": class_names(given.target)}
     torch.export.save(exported(given, draws), into, extra_files={LABELS: json.dumps(labels)})
     return into.getvalue()
+
+
+def in_onnx(given: NetworkDraws, draws: int = DRAWS) -> bytes:
+    """Return the program as a model of ONNX, with the outputs of `Ensemble` by name."""
+    program = exported(given, draws)
+    example = torch.zeros(2, *given.target.x.shape[1:], dtype=torch.float64)
+    names = list(program.module()(example))
+    made = torch.onnx.export(program, dynamo=True, input_names=["x"], output_names=names, verbose=False)
+    # PyTorch 2.13 gives an output the name that an intermediate value may have.
+    outputs = {id(value) for value in made.model.graph.outputs}
+    for value in (each for node in made.model.graph for each in node.outputs):
+        if value.name in names and id(value) not in outputs:
+            value.name = f"{value.name}_within"
+    return made.model_proto.SerializeToString()

@@ -152,6 +152,13 @@ def _write_ensemble(recording: Recording, path: Path, draws: int | None) -> None
     path.write_bytes(archive(_network_draws(recording), DRAWS if draws is None else draws))
 
 
+def _write_onnx(recording: Recording, path: Path, draws: int | None) -> None:
+    optional.check(("onnx", "onnxscript"), "The format onnx needs", extra="onnx")
+    from bnnviz.engine.evaluation.exported_ensemble import DRAWS, in_onnx
+
+    path.write_bytes(in_onnx(_network_draws(recording), DRAWS if draws is None else draws))
+
+
 _WRITERS: dict[str, Callable[[Recording, Path], None]] = {
     "netcdf": _write_netcdf,
     "zarr": _write_zarr,
@@ -161,5 +168,6 @@ _WRITERS: dict[str, Callable[[Recording, Path], None]] = {
 _OF_DRAWS: dict[str, Callable[[Recording, Path, int | None], None]] = {
     "torch": _write_torch,
     "ensemble": _write_ensemble,
+    "onnx": _write_onnx,
 }
 FORMS = (*_WRITERS, *_OF_DRAWS)
