@@ -6,6 +6,7 @@ compositions (``+``, ``*``) keep the style of each.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ ID = "id"
 MOST_POINTS = 100_000
 _LINKED = 6  # maximum panels whose legends act together: Bokeh follows each link recursively
 _LEGEND, _LETTER, _RAMP = 44, 6.6, 70  # pixels of a legend without its words, of a letter, and of a ramp
+_TITLE_LETTER = 7  # pixels
 _MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "x": "X", "dash": "s", "dot": "."}
 
 
@@ -44,7 +46,7 @@ def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Ove
     labels = [mark.label for mark in drawing.marks if mark.label and not mark.empty and not isinstance(mark, m.Image)]
     shown = legend and bool(labels)
     width, height = drawing.size
-    title = ": ".join(text for text in (drawing.title, drawing.note) if text)
+    title = textwrap.fill(": ".join(filter(None, (drawing.title, drawing.note))), width // _TITLE_LETTER)
     beside = round(_LEGEND + _LETTER * max(map(len, labels))) if shown else 0
     beside += _RAMP if any(isinstance(mark, m.Image) and mark.label for mark in drawing.marks) else 0
     options: dict[str, Any] = {"xlim": ends[0], "ylim": tuple(sorted(ends[1])), "invert_yaxis": ends[1][0] > ends[1][1]}
