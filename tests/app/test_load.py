@@ -11,11 +11,13 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
-from tornado.websocket import websocket_connect
+from tornado.websocket import WebSocketClosedError, websocket_connect
 
 STUDENTS, PAGES = 200, 200
 TEACHER, PUPIL = "the-teachers-token", "the-students-token"
@@ -23,6 +25,8 @@ CLASS = {"BNNVIZ_TOKEN": TEACHER, "BNNVIZ_STUDENT_TOKEN": PUPIL}
 LECTURE_S = 240.0
 EVERY_S = 2.0  # between two requests of a page, as in `app/classroom/bar.js`
 WARM_PAGES, UNUSED_S = 200, 25.0  # after so many, memory no longer depends on when garbage is collected
+OPENED, OPENED_S, PLAYS_S = 10, 9.0, 15.0  # pages next to a playing one, and how long they take
+LONGEST_GAP_S = 0.3  # between two frames of the playing page
 MOST_GROWTH = 20 << 20  # bytes
 
 log = logging.getLogger(__name__)
@@ -59,6 +63,51 @@ class Client:
     async def state(self) -> dict[str, Any]:
         """Return the question and the place of the teacher."""
         return json.loads((await self.fetch("class")).body)
+
+
+class Tab:
+    """A page that a browser has open: it acknowledges each frame as soon as it has come."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.frames, self._sent = url, [], 0
+
+    async def open(self, query: str) -> None:
+        """Load a page, and ask for its document."""
+        page = (await Client(self.url).fetch(f"app?{query}")).body.decode()
+        request = HTTPRequest(self.url.replace("http", "ws") + "/app/ws", headers={"Origin": self.url})
+        token = re.search(r'"token":"([^"]+)"', page)[1]
+        self._socket = await websocket_connect(request, subprotocols=["bokeh", token])
+        while '"ACK"' not in await self._socket.read_message():
+            pass
+        await self._say("PULL-DOC-REQ", {})
+
+    async def watch(self) -> None:
+        """Note when frames come, until the connection ends."""
+        while (text := await self._socket.read_message()) is not None:
+            if isinstance(text, bytes):
+                continue
+            if painted := re.search(r'"painted",{"type":"object","name":"ColumnDataSource","id":"(\w+)"', text):
+                self._painted = painted[1]
+                ready = {"type": "event", "name": "document_ready", "values": {"type": "map"}}
+                await self._change({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": ready})
+            elif came := re.search(r'"number",\[(\d+)]],\["at",', text):
+                self.frames.append(time.perf_counter())
+                data = {"type": "map", "entries": [["number", [int(came[1])]]]}
+                painted = {"model": {"id": self._painted}, "attr": "data", "new": data}
+                with suppress(WebSocketClosedError):
+                    await self._change({"kind": "ModelChanged", **painted})
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    async def _change(self, event: dict[str, Any]) -> None:
+        await self._say("PATCH-DOC", {"events": [event]})
+
+    async def _say(self, kind: str, content: dict[str, Any]) -> None:
+        self._sent += 1
+        for part in ({"msgid": f"m{self._sent}", "msgtype": kind}, {}, content):
+            await self._socket.write_message(json.dumps(part))
 
 
 @pytest.mark.slow
@@ -136,3 +185,37 @@ def test_pages_that_are_closed_leave_no_memory(serve: Callable[..., Any]) -> Non
     before, after = asyncio.run(measure())
     log.info(f"{before / 2**20:.0f} MB after {WARM_PAGES} pages, {after / 2**20:.0f} MB after {PAGES} more")
     assert after - before < MOST_GROWTH
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.xfail(reason="opening a page occupies the server for about a second", strict=False)
+def test_pages_that_open_do_not_hold_up_one_that_plays(serve: Callable[..., Any]) -> None:
+    url = serve().url.removesuffix("/app")
+
+    async def measure() -> list[float]:
+        tabs = [Tab(url) for _ in range(1 + OPENED)]
+        watching = []
+
+        async def open_at(tab: Tab, seconds: float) -> None:
+            await asyncio.sleep(seconds)
+            await tab.open("page=lab")
+            watching.append(asyncio.ensure_future(tab.watch()))
+
+        await open_at(tabs[0], 0)
+        await asyncio.sleep(PLAYS_S)
+        begun = time.perf_counter()
+        await asyncio.gather(*(open_at(tab, OPENED_S * number / OPENED) for number, tab in enumerate(tabs[1:])))
+        log.info(f"opened within {time.perf_counter() - begun:.1f} s")
+        await asyncio.sleep(PLAYS_S)
+        ended = time.perf_counter()
+        for tab in tabs:
+            await tab.close()
+        await asyncio.gather(*watching)
+        assert all(tab.frames for tab in tabs)
+        during = [at for at in tabs[0].frames if begun <= at <= ended]
+        return sorted(after - before for before, after in pairwise([begun, *during, ended]))
+
+    gaps = asyncio.run(measure())
+    log.info(f"{len(gaps)} gaps, the longest {', '.join(f'{1000 * gap:.0f}' for gap in gaps[-10:])} ms")
+    assert gaps[-1] < LONGEST_GAP_S

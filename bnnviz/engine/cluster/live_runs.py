@@ -23,7 +23,8 @@ from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
-SLICE_S = 0.02  # of work, after which commands and frames have their turn
+SLICE_S = 0.02  # of work of all runs, after which commands and frames have their turn
+LEAST_S = 0.005  # of work of one run
 IDLE_S = 0.2  # between two looks at checkpoints and recordings when there is nothing to advance
 ANSWER_S = 0.005  # the longest wait until a frame is on its way
 SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: frames are made for so long after a change
@@ -91,7 +92,7 @@ class Slot:
         while self._farewell is None:
             self._woken.clear()
             worked = False
-            with self._lock, self._guarded():
+            with self._runs.turn, self._lock, self._guarded():
                 if not self.answered.wait(ANSWER_S):
                     self.answered.set()
                 worked = self.state == "running" and self._work()
@@ -120,7 +121,7 @@ class Slot:
             except BnnvizError as error:
                 host.message = error.sentence
         before = host.moment, host.message
-        worked = host.work(SLICE_S)
+        worked = host.work(max(SLICE_S / max(1, self._runs.playing), LEAST_S))
         # On the way to its start a run does not step, but reports now and then how far it is.
         tells = host.run.phase == "start" and time.monotonic() >= self._changed_at + START_S
         if (host.moment, host.message) != before or (worked and tells):
@@ -280,6 +281,7 @@ class LiveRuns:
     def __init__(self, folder: Path | None = None) -> None:
         self.checkpoints = Checkpoints(folder or paths.live())
         self.pool = ThreadPoolExecutor(2 * MOST_RUNS, thread_name_prefix="bnnviz-frame")
+        self.turn = FairLock()  # one run works at a time: more threads would keep frames from the interpreter
         self._slots: dict[str, Slot] = {}
         self._lock = threading.Lock()  # of the dictionary only
 
