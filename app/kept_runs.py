@@ -48,6 +48,7 @@ class KeptRun:
     viewer: Any = field(default=None, repr=False)  # the session that shows it
     left: float = 0.0  # when its page was left
     speed: float | None = None  # steps a second on its last page
+    opened: set[str] = field(default_factory=set)  # drawers of its last page
 
 
 class KeptRuns:
@@ -92,12 +93,10 @@ class KeptRuns:
         """Return the run of a browser that was left last, of those that no page shows."""
         return max(self.unseen(browser), key=lambda run: run.left, default=None)
 
-    def find(self, run_id: str, browser: str, viewer: Any) -> KeptRun | None:
-        """Return a browser's run by its id, or None if it is unknown or shown by another page."""
-        found = self._runs.get(run_id)
-        if found is None or found.browser != browser:
-            return None
-        return found if found.viewer in (None, viewer) or not found.viewer.connected else None
+    def find(self, run_id: str | None, browser: str) -> KeptRun | None:
+        """Return a browser's run by its id, or None if it is unknown."""
+        found = self._runs.get(run_id or "")
+        return found if found is not None and found.browser == browser else None
 
     def take(self, run: KeptRun, backend: Backend, viewer: Any, play: bool) -> Any:
         """Return the handle of a run for a page; a run that has ended is resumed from its checkpoint."""

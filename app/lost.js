@@ -9,7 +9,9 @@ const script = document.querySelector("script[src]").src
 const ask = async () => {
   try {
     await fetch(script, {method: "HEAD", cache: "no-store"})
-    location.reload()
+    const again = new URL(location)
+    again.searchParams.set("again", "1") // the server may still take the old connection for open
+    location.replace(again)
   } catch {
     setTimeout(ask, 1000)
   }

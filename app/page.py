@@ -49,6 +49,7 @@ _TEMPLATE = _TEXTS["page.html"].replace("PREFERENCE", _PREFERENCE).replace("BOKE
 for _name in ("selects", "dialogs", "drops", "figures"):
     _TEMPLATE = _TEMPLATE.replace(_name.upper(), _TEXTS[f"{_name}.js"])
 
+_SETTINGS = "settings"  # the drawer
 _AGAIN_MS = 5000  # until a page that had to wait is loaded again
 
 
@@ -104,9 +105,11 @@ def _drawer(entry: PageEntry, page: Any, frame: pmui.Page) -> None:
         if opened and not drawer:
             look = {"stylesheets": [_STYLES["purpose"]], "css_classes": ["purpose"], "margin": (2, 14, 6, 14)}
             drawer.extend([Text(words, **look), page.settings])
+        page.session.note_drawer(_SETTINGS, opened)
 
     frame.sidebar = [drawer]
     frame.param.watch(lambda event: fill(event.new), "sidebar_open")
+    frame.sidebar_open = _SETTINGS in page.session.opened
     page.on_settings = lambda: frame.param.update(sidebar_open=not frame.sidebar_open)
     page.on_close = lambda: frame.param.update(sidebar_open=False)
 

@@ -46,6 +46,8 @@ class Session:
         self._first: Callable[[], None] | None = None
         self.origin: str | None = None  # the recording to resume at the next start
         self.resumes: str | None = None  # the id of this browser's run to resume at the next start
+        self.opened: set[str] = set()  # drawers of the page
+        self.again = False  # the page has lost its connection, and takes over the run of its earlier session
         self.browser, self.page = kept_runs.browser(), ""
         self._kept: KeptRun | None = None
         self.playing = False
@@ -167,7 +169,13 @@ class Session:
     def set_speed(self, value: float | None) -> None:
         """Limit the steps a second; None is full speed."""
         self.speed = value
+        if self._kept is not None:
+            self._kept.speed = value
         self._send("speed", value=value)
+
+    def note_drawer(self, name: str, is_open: bool) -> None:
+        """Note whether a drawer is open, so that it is open when the page is loaded again."""
+        (self.opened.add if is_open else self.opened.discard)(name)
 
     def watch(self, **what: Any) -> None:
         """Look at another chain or plane."""
@@ -180,7 +188,6 @@ class Session:
         self._closed = True
         self._let_go_before()
         if self._handle is not None and self._kept is not None:
-            self._kept.speed = self.speed
             for run in kept_runs.runs().leave(self._kept, self):
                 self._spawn(kept_runs.runs().end(run))
         else:
@@ -273,6 +280,9 @@ class Session:
 
     def _connected(self) -> bool:
         session, now = self._server_session(), time.monotonic()
+        if self._kept is not None and self._kept.viewer is not self:  # it was loaded again
+            self.close()
+            return False
         if session is not None and session.connection_count:
             self._last_seen = now
             return self._loaded
@@ -312,7 +322,9 @@ class Session:
         playing = self.playing
         origin, self.origin = self.origin, None
         resumes, self.resumes = self.resumes, None
-        kept = None if resumes is None else kept_runs.runs().find(resumes, self.browser, self)
+        kept = kept_runs.runs().find(resumes, self.browser)
+        if kept is not None and kept.viewer not in (None, self) and kept.viewer.connected and not self.again:
+            kept = None  # another page shows it
         if kept is None:
             handle = backend.start(spec, play=playing, origin=origin)
         else:
@@ -344,6 +356,7 @@ class Session:
         self._starting = self._starting or self._asked is not spec
         self._asked = self._asked if self._starting else None
         self._kept = kept_runs.runs().show(handle, self, self.browser, self.page, _title(handle.spec, scene))
+        self._kept.speed, self._kept.opened = self.speed, self.opened
         self.on_begin()
         if kept is not None:
             self.playing = playing = handle.playing

@@ -15,7 +15,7 @@ from bnnviz.figures.live.view import View
 from bnnviz.lessons import content
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
-from bnnviz_app import address, opening_frames
+from bnnviz_app import address, kept_runs, opening_frames
 from bnnviz_app.access import roles
 from bnnviz_app.classroom import requests
 from bnnviz_app.components.cards.caption import Caption
@@ -177,6 +177,7 @@ class RunPage(Page):
         self.components: list[PageComponent] = []
         self._build(visit)
         self.session.page, self.session.resumes = self.name, visit.flags.get("run")
+        self.session.again = visit.on("again")
         self.session.on_begin = self._readdress
         self._lay_out()
         if dark or self.large:
@@ -349,7 +350,10 @@ class RunPage(Page):
         plays = opens and roles.present().keeps and self.session.recorded is None
         self.session.playing = plays or visit.on("play")
         self.transport.show_playing()
-        self.transport.show_speed(visit.flags.get("speed", self.speed))
+        run = kept_runs.runs().find(self.session.resumes, self.session.browser)
+        kept = self.speed if run is None else f"{run.speed or 0:g}"
+        self.transport.show_speed(visit.flags.get("speed", kept))
+        self.session.opened |= set() if run is None else run.opened
         self.session.greet(list(visit.sentences))
 
     def _keys(self) -> dict[str, Callable[[], None]]:

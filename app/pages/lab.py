@@ -252,6 +252,8 @@ class LabPage(RunPage):
             sentences += self._enter_scene(known[name], visit)
         else:
             super()._obey(visit)
+            if "diagnostics" in self.session.opened:
+                self.chip.show()
             self._hurries = visit.spec.start == _START
             if self._hurries:
                 self.transport.show_later_speed(SPEED)
@@ -410,6 +412,7 @@ class LabPage(RunPage):
     def _turn_cards(self) -> None:
         """Show other cards, and reset the new ones."""
         before = self._front
+        self.session.note_drawer("diagnostics", self.chip.open)
         self._arrange(self._emits)
         if self._scene:
             for part in self._front - before:

@@ -28,7 +28,7 @@ MOST_KEPT = 50_000_000  # chains times dimensions times draws: 200 MB
 BATCH_DRAWS = 1000  # draws of a script that repeats a live run without an end
 MOST_SENTENCES = 4
 #: Parameters of the page, not of the spec.
-PAGE = ("page", "scene", "step", "play", "speed", "projector", "theme", "recording", "run", "your_data")
+PAGE = ("page", "scene", "step", "play", "speed", "projector", "theme", "recording", "run", "again", "your_data")
 
 #: The part of a link after the question mark, as received by a server or test.
 Query = str | Mapping[str, str | bytes | Sequence[str | bytes]]

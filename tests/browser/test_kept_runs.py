@@ -2,20 +2,70 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from conftest import free_port
 from driving import Lab, until
 
+from bnnviz.engine.recording.reader import Recording
+
+log = logging.getLogger(__name__)
+
+OUTAGES = 10
+MOST_GROWTH = 20 << 20  # bytes
 CHIP = "a[title='Open this run']"
+
+
+class Line:
+    """A line to a port of this machine that can be cut: at both ends, or without the server's knowledge."""
+
+    def __init__(self, port: int, there: int) -> None:
+        self._up, self._near, self._far = True, set(), set()
+        self._there, self._loop = there, asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        server = asyncio.start_server(self._connect, "127.0.0.1", port)
+        asyncio.run_coroutine_threadsafe(server, self._loop).result(10)
+
+    def cut(self, seconds: float, both: bool = True) -> None:
+        """Break all connections, and accept none for a while."""
+        self._up = False
+        self._loop.call_soon_threadsafe(self._abort, both)
+        time.sleep(seconds)
+        self._up = True
+
+    def _abort(self, both: bool) -> None:
+        for writer in self._near | (self._far if both else set()):
+            writer.transport.abort()
+
+    async def _connect(self, reader: Any, writer: Any) -> None:
+        if not self._up:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._there)
+        self._near.add(writer)
+        self._far.add(far_writer)
+        asyncio.ensure_future(self._pass_on(reader, far_writer))
+        await self._pass_on(far_reader, writer)
+
+    async def _pass_on(self, reader: Any, writer: Any) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+            writer.close()
 
 
 def playing(open_page: Callable[..., Any], url: str, least: int = 5) -> Lab:
@@ -145,3 +195,60 @@ def test_a_run_goes_on_when_its_worker_is_killed(
         worker.kill()
     until(lambda: lab.number("step") > step, 120, "the run does not go on")
     assert lab.run() == run
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_page_returns_after_each_outage(
+    serve: Callable[..., Any], open_page: Callable[..., Any], watch: Any, tmp_path: Path
+) -> None:
+    front = free_port()
+    options = ("--no-token", "--allow-host", f"127.0.0.1:{front}")
+    served = serve(env={"BNNVIZ_HOME": str(tmp_path)}, options=options)
+    line = Line(front, int(served.url.rpartition(":")[2].partition("/")[0]))
+    lab = playing(open_page, f"http://127.0.0.1:{front}/app")
+    loads: list[Any] = []
+    lab.page.on("load", lambda page: loads.append(page))
+
+    def outage(seconds: float, both: bool = True) -> float:
+        """Return how long the page needs to come back to its run."""
+        run, step, count = lab.run(), lab.number("step"), len(loads)
+        line.cut(seconds, both)
+        back = time.monotonic()
+        until(lambda: lab.page.wait_for_timeout(50) or len(loads) > count, 60, "the page was not loaded again")
+        lab.page.wait_for_selector(".step b", timeout=60_000, state="attached")
+        until(lambda: lab.number("step") >= step, 60, "the point in time is lost")
+        assert lab.run() == run
+        return time.monotonic() - back
+
+    lab.pick("Speed", "10 steps/s")
+    lab.diagnose()
+    lab.settings()
+    took = [outage(seconds, both) for both in (True, False) for seconds in (1, 5)]
+    assert lab.page.locator(".area-sidebar:visible").count()
+    assert lab.page.get_by_role("combobox", name="Follow").is_visible()
+    assert lab.select("Speed").inner_text() == "10 steps/s"
+    lab.settings(False)
+    lab.press("Pause")
+    lab.rest()
+    step = lab.number("step")
+    took.append(outage(2))
+    lab.rest()
+    assert lab.number("step") == step
+    lab.press("Play")
+    lab.press("Record")
+    time.sleep(2)
+    before = [each.memory_info().rss for each in (served.process, *served.workers())]
+    for _ in range(OUTAGES):
+        took.append(outage(1))
+        time.sleep(1)
+    after = [each.memory_info().rss for each in (served.process, *served.workers())]
+    assert all(now - then < MOST_GROWTH for then, now in zip(before, after, strict=True))
+    step = lab.number("step")
+    lab.press("Stop recording")
+    until(lambda: lab.button("Menu").is_enabled(), 10, "the menu is closed")
+    (folder,) = (tmp_path / "recordings").iterdir()
+    until(lambda: Recording(folder).progress["steps"] >= step, 20, "steps are missing")
+    Recording(folder).check()
+    log.info(f"back after {', '.join(f'{each:.1f}' for each in took)} s")
+    watch.allow("WebSocket|Failed to fetch|ERR_|Lost|not connected")
