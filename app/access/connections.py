@@ -105,11 +105,13 @@ class _PatientSocket(socket.socket):
 
 
 def network(address: str) -> str:
-    """Return the unit of the limits: an IPv4 address, or the network of an IPv6 address."""
+    """Return the unit of the limits: this machine, an IPv4 address, or the network of an IPv6 address."""
     with suppress(ValueError):
         found = ipaddress.ip_address(address.partition("%")[0])
-        if found.version == 6:
-            return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
+        found = getattr(found, "ipv4_mapped", None) or found
+        if found.is_loopback:  # a client may choose any address of 127.0.0.0/8
+            return "127.0.0.1"
+        return str(found if found.version == 4 else ipaddress.ip_network((found, 64), strict=False))
     return address
 
 

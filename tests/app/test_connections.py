@@ -146,4 +146,5 @@ def test_without_files_the_server_pauses_with_one_line(
 def test_networks_of_addresses() -> None:
     assert connections.network("192.0.2.7") == connections.network("::ffff:192.0.2.7") == "192.0.2.7"
     assert connections.network("2001:db8::1") == connections.network("2001:db8::2%eth0") == "2001:db8::/64"
+    assert connections.network("127.9.8.7") == connections.network("::ffff:127.0.0.2") == connections.network("::1")
     assert connections.network("") == ""

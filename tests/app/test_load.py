@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import logging
 import re
@@ -25,6 +26,7 @@ CLASS = {"BNNVIZ_TOKEN": TEACHER, "BNNVIZ_STUDENT_TOKEN": PUPIL}
 LECTURE_S = 240.0
 EVERY_S = 2.0  # between two requests of a page, as in `app/classroom/bar.js`
 WARM_PAGES, UNUSED_S = 200, 25.0  # after so many, memory no longer depends on when garbage is collected
+HALF_A_DAY = 432_000  # steps of twelve hours at ten a second
 OPENED, OPENED_S, PLAYS_S = 10, 9.0, 15.0  # pages next to a playing one, and how long they take
 LONGEST_GAP_S = 0.3  # between two frames of the playing page
 MOST_GROWTH = 20 << 20  # bytes
@@ -69,7 +71,7 @@ class Tab:
     """A page that a browser has open: it acknowledges each frame as soon as it has come."""
 
     def __init__(self, url: str) -> None:
-        self.url, self.frames, self._sent = url, [], 0
+        self.url, self.frames, self.step, self._sent = url, [], 0, 0
 
     async def open(self, query: str) -> None:
         """Load a page, and ask for its document."""
@@ -92,6 +94,8 @@ class Tab:
                 await self._change({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": ready})
             elif came := re.search(r'"number",\[(\d+)]],\["at",', text):
                 self.frames.append(time.perf_counter())
+                if step := re.search(r"class='step'[^>]*><b>([\d,]+)<", html.unescape(text)):
+                    self.step = int(step[1].replace(",", ""))
                 data = {"type": "map", "entries": [["number", [int(came[1])]]]}
                 painted = {"model": {"id": self._painted}, "attr": "data", "new": data}
                 with suppress(WebSocketClosedError):
@@ -219,3 +223,27 @@ def test_pages_that_open_do_not_hold_up_one_that_plays(serve: Callable[..., Any]
     gaps = asyncio.run(measure())
     log.info(f"{len(gaps)} gaps, the longest {', '.join(f'{1000 * gap:.0f}' for gap in gaps[-10:])} ms")
     assert gaps[-1] < LONGEST_GAP_S
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_half_a_day_of_steps_takes_no_more_memory_than_half_of_it(serve: Callable[..., Any]) -> None:
+    served = serve()
+
+    async def measure() -> list[list[int]]:
+        tab, seen = Tab(served.url.removesuffix("/app")), []
+        await tab.open("page=lab&target=banana&sampler=sgld&chains=2&play=1")
+        watching = asyncio.ensure_future(tab.watch())
+        for steps in (HALF_A_DAY // 2, HALF_A_DAY):
+            while tab.step < steps:
+                assert not watching.done()
+                await asyncio.sleep(1)
+            seen.append([each.memory_info().rss for each in (served.process, *served.workers())])
+        await tab.close()
+        await watching
+        log.info(f"{len(tab.frames)} frames")
+        return seen
+
+    middle, end = asyncio.run(measure())
+    log.info(f"server and worker: {[rss >> 20 for rss in middle]} MB, then {[rss >> 20 for rss in end]} MB")
+    assert all(now - then < MOST_GROWTH for then, now in zip(middle, end, strict=True))
