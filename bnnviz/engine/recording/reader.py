@@ -212,17 +212,28 @@ class Recording:
 
     def names(self) -> list[str]:
         """Return a label for each coordinate of the draws."""
+        return self.labels("coordinate")
+
+    def labels(self, axis: str) -> list[str]:
+        """Return the labels of an axis of the draws."""
         check_zarr()
         self.files()
         try:
-            return arrays.labels(self.folder / DRAWS, "posterior", "coordinate")
+            return arrays.labels(self.folder / DRAWS, "posterior", axis)
         except arrays.BROKEN as error:
             raise self.damaged(DRAWS) from error
 
     def check(self) -> None:
         """Read and check the whole recording."""
         self.checkpoint(), self.header, self.last_summary, self.start_points(), self.read_log_weights()
-        if self.read_draws() is None and self.header["spec"].get("draws") is not None:
+        draws = self.read_draws()
+        if draws is not None:
+            if self.labels("chain") != [str(chain) for chain in range(len(draws))]:
+                raise self.damaged(f"{DRAWS}/posterior/chain")
+            if len(set(self.names())) != draws.shape[2]:
+                raise self.damaged(f"{DRAWS}/posterior/coordinate")
+            self.read_sample_stats()
+        elif self.header["spec"].get("draws") is not None:
             raise self.damaged(f"{DRAWS}/{X}")
 
     def _array(self, path: str, most: int | None) -> np.ndarray | None:

@@ -400,6 +400,13 @@ def test_a_missing_part_is_named(copy: Path) -> None:
         Recording(copy).read_draws()
 
 
+@pytest.mark.parametrize("axis", ["chain", "coordinate"])
+def test_damaged_labels_of_an_axis_are_found(axis: str, copy: Path) -> None:
+    (copy / arrays.DRAWS / "posterior" / axis / "c" / "0").write_bytes(b"")
+    with pytest.raises(BnnvizError, match="damaged"):
+        Recording(copy).check()
+
+
 def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, ViewedRun]) -> None:
     meta = copy / arrays.DRAWS / "posterior" / "x" / "zarr.json"
     statement = json.loads(meta.read_text())
