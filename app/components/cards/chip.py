@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import panel as pn
+from bokeh.models import Button as BokehButton
 
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import set_changed, set_class
@@ -16,6 +17,12 @@ FEWEST = 50  # draws of each chain that a verdict needs
 _TOO_EARLY = f"A verdict needs {FEWEST} draws of each chain."
 ENOUGH = 100  # draws at which the diagnostics open by themselves
 _STYLES = styles(__file__)
+
+
+class _Button(pn.widgets.Button):
+    """A button without a tooltip: Panel's model adds listeners to its element whenever its label changes."""
+
+    _widget_type, _rename = BokehButton, {"description": None, "description_delay": None}
 
 
 class Chip(PageComponent):
@@ -28,7 +35,7 @@ class Chip(PageComponent):
         self.open, self._touched = False, False
         # A React component would show its text after the other parts of the frame.
         look = {"margin": (4, 4), "height": 32, "min_width": 250, "align": "center", "stylesheets": [_STYLES["chip"]]}
-        self.root = pn.widgets.Button(label="Diagnostics", **look)
+        self.root = _Button(label="Diagnostics", **look)
         self.root.on_click(lambda event: self._turn())
         self.enlarged = [self.root]
 
