@@ -59,10 +59,10 @@ def some_steps(run: ViewedRun) -> None:
             run.take(1)
 
 
-def record(spec: Spec, folder: Path, go_on: bool, step: int | None = None) -> None:
+def record(spec: Spec, folder: Path, go_on: bool) -> None:
     """Record a run to its end, a write every few steps, with files so small that each write begins new ones."""
     writer._CHUNK = 64
-    run = resume(folder, step) if go_on else ViewedRun(spec)
+    run = resume(folder) if go_on else ViewedRun(spec)
     keeper = RecordingWriter(run, folder)
     run.prepare()
     while not run.finished and (spec.draws is not None or run.steps < STEPS):
@@ -153,22 +153,3 @@ def test_a_process_that_ends_before_any_operation_leaves_a_whole_recording(
         kill(server, rng.randint(1, 40), spec, folder, True)
         check(folder, truth)
     assert came > 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("kind", SPECS)
-def test_a_process_that_goes_back_may_end_before_any_operation(
-    kind: str, part: int, server: Any, tmp_path: Path
-) -> None:
-    spec, whole, folder = SPECS[kind], tmp_path / "whole", tmp_path / "run"
-    truth = run_on(ViewedRun(spec))
-    operations(server, spec, whole, False)
-    middle, came = Recording(whole).progress["steps"] // 2, 0
-    other = Path(shutil.copytree(whole, tmp_path / "other"))
-    for last in range(1 + part, operations(server, spec, other, True, middle) + 1, PARTS):
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(whole, folder)
-        came += kill(server, last, spec, folder, True, middle)
-        check(folder, truth)
-    assert came
