@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnviz import optional
 from bnnviz.cli.output import worded
 from bnnviz.cli.summary_table import comparison
 from bnnviz.errors import BnnvizError
@@ -20,20 +19,16 @@ _ABOVE = """<h1>{{ title }}</h1>
 {% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</table>
 <p>{{ caption }}</p>{% endif %}"""
 _BELOW = """<h2>New rows</h2>
-{% if recording %}<pre>bnnviz predict {{ recording }} --data new.csv --out predictions.csv</pre>
+{% if recording %}<pre>bnnviz predict {{ word }} --data new.csv --out predictions.csv</pre>
 <pre>import bnnviz
 bnnviz.recording({{ recording.__repr__() }}).predict("new.csv").to_frame()</pre>
 {% else %}<p>The fit was not kept. Fit again with <code>--record NAME</code> to predict new rows.</p>{% endif %}
-{% if notes %}<h2>Data</h2><ul>{% for note in notes %}<li>{{ note }}</li>{% endfor %}</ul>{% endif %}"""
+{% if notes %}<h2>Data</h2><p>{{ notes }}</p>{% endif %}"""
 
 
-def check() -> None:
-    """Raise if a package is missing that a report needs."""
-    optional.check(("holoviews", "jinja2"), "A report needs", extra="plots")
-
-
-def write(run: ViewedRun, out: Path, recording: str, notes: Sequence[str]) -> None:
+def write(run: ViewedRun, out: Path, recording: str) -> None:
     """Write the report on a run, whose recording has a name or none."""
+    import holoviews as hv
     import jinja2
 
     from bnnviz import plots
@@ -57,7 +52,8 @@ def write(run: ViewedRun, out: Path, recording: str, notes: Sequence[str]) -> No
         "rows": rows,
         "caption": caption,
         "recording": recording,
-        "notes": notes,
+        "word": shlex.quote(recording),
+        "notes": run.target.data_set.doc,
     }
     above, below = (jinja2.Environment(autoescape=True).from_string(text).render(values) for text in (_ABOVE, _BELOW))
-    write(page(sum(figures[1:], figures[0]).cols(1), values["title"], above, below=below), out)
+    write(page(hv.Layout(figures).cols(1), values["title"], above, below=below), out)

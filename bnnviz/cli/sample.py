@@ -133,11 +133,9 @@ def sample(
         optional.check(arviz.NETCDF, "Saving a run needs")
         out = options.free_place(out, ".nc")
     if report is not None:
-        from bnnviz.cli import report as reporting
-
         if not options.is_table(request["target"]):
             raise BnnvizError("A report requires a table. Specify --data.", "report")
-        reporting.check()
+        optional.check(("holoviews", "jinja2"), "A report needs", extra="plots")
         report = options.free_place(report, ".html", "report")
     for note in table.notes if table is not None else ():
         say(note)
@@ -145,14 +143,7 @@ def sample(
     if minutes is not None and not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     given |= {name for name in ("chains", "draws", "warmup") if name in request} | {*request.get("target_settings", {})}
-    run = _begun(checked, given if chooses else None, minutes)
-    if run is None:
-        raise typer.Exit(INTERRUPTED)
-    code = carry_out(run, out, folder, as_json, details or checked.file is None)
-    if report is not None and run.draws.shape[1]:
-        reporting.write(run, report, "" if folder is None else _word(folder), () if table is None else table.notes)
-        say(f"the report is in {report}.")
-    raise typer.Exit(code)
+    raise typer.Exit(_sample(checked, out, folder, report, as_json, details, given if chooses else None, minutes))
 
 
 def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_default: bool) -> bool:
@@ -189,8 +180,17 @@ def _new_recording(word: str) -> Path:
     return folder
 
 
-def _begun(spec: Spec, given: set[str] | None, minutes: float | None) -> ViewedRun | None:
-    """Return a run whose open settings a pilot has chosen, unless ``given`` is None; None if it was interrupted."""
+def _sample(
+    spec: Spec,
+    out: Path | None,
+    folder: Path | None,
+    report: Path | None,
+    as_json: bool,
+    details: bool,
+    given: set[str] | None,
+    minutes: float | None,
+) -> int:
+    """Choose the settings that are not given by a pilot, unless ``given`` is None; sample; return the exit code."""
     from bnnviz.engine.automatic.limit import Limit
     from bnnviz.engine.automatic.tables import MINUTES, automatic
     from bnnviz.engine.recording.warm_start import resolved
@@ -207,10 +207,16 @@ def _begun(spec: Spec, given: set[str] | None, minutes: float | None) -> ViewedR
                 chosen = automatic(spec, given, MINUTES if minutes is None else minutes)
         except KeyboardInterrupt:
             say("stopped; no sampler was chosen and nothing was kept.")
-            return None
+            return INTERRUPTED
         run = ViewedRun(chosen.spec)
         chosen.attach(run)
-    return run
+    code = carry_out(run, out, folder, as_json, details or spec.file is None)
+    if report is not None and run.draws.shape[1]:
+        from bnnviz.cli.report import write
+
+        write(run, report, "" if folder is None else _word(folder))
+        say(f"the report is in {report}.")
+    return code
 
 
 # --- driving

@@ -15,7 +15,7 @@ from bnnviz.specs import catalogue, url
 
 VERSION = 1
 #: Valid names of recordings.
-RECORDING = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+=,@()-]{0,99}")
+RECORDING = re.compile(r"[^\W_][\w .+=,@()-]{0,99}")
 #: Points of a recording from which chains can start.
 POINTS = ("last", "draws")
 #: Fields outside the JSON.

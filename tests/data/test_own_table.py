@@ -240,7 +240,7 @@ def test_a_regression_from_the_command_line(capsys):
     assert (chosen["data"], chosen["noise"], chosen["prior"], found["draws"]) == ("own", "learned", "learned", 10)
     assert found["dim"] == 16 + 3 + 1
     findings = found["verdict"]["values"]["findings"]
-    assert "was chosen: a gradient of all 27 rows" in err and findings in err
+    assert any("was chosen: a gradient of all 27 rows" in note["text"] for note in found["notes"]) and findings in err
     assert found["rmse"] > 0
     assert "1 of 30 rows have missing inputs" in err
 
@@ -297,3 +297,18 @@ def test_a_table_is_a_target_of_sample():
     np.testing.assert_array_equal(run.draws, bnnviz.sample(spec).draws)
     frame = run.predict(GOOD.encode()).to_frame()
     assert len(frame) == len(table.y)
+
+
+@pytest.mark.parametrize("mark", ["\t", ";", ","])
+def test_row_names_without_a_name_are_left_out_as_r_writes_them(mark: str) -> None:
+    lines = [f'"{i}"{mark}{0.5 + i}{mark}{2 * i + 0.25}' for i in range(1, 21)]
+    table = data.read_table("\n".join([f'"x"{mark}"y"', *lines]).encode(), "y")
+    assert list(table.frame) == ["x"]
+    np.testing.assert_allclose(table.frame["x"], 0.5 + np.arange(1, 21))
+    np.testing.assert_allclose(table.y, 2 * np.arange(1, 21) + 0.25)
+
+
+def test_a_line_of_names_that_lacks_another_column_is_refused() -> None:
+    lines = [f"{0.5 + i},{2 * i},{i}" for i in range(1, 21)]
+    with pytest.raises(BnnvizError, match="has 2 cells and the next one 3"):
+        data.read_table("\n".join(["x,y", *lines]).encode(), "y")

@@ -119,6 +119,8 @@ def _layout(text: str, name: str, target: str | None, fewest: int) -> _Layout:
     first, *rows = _rows(body, separator, name)
     if len(first) > MOST_COLUMNS:
         raise BnnvizError(f"The file {name} has {len(first):,} columns; give at most {MOST_COLUMNS:,}.", "data")
+    if _has_row_names(first, rows):
+        first = ["", *first]
     if rows and not any(len(row) == len(first) for row in rows):
         raise BnnvizError(
             f"The first line of {name} has {len(first)} cells and the next one {len(rows[0])}; give every line as many"
@@ -142,6 +144,14 @@ def _layout(text: str, name: str, target: str | None, fewest: int) -> _Layout:
     if twice:
         raise BnnvizError(f"Two columns of {name} are called {twice[0]}; give each its own name.", "data")
     return _Layout(body, len(head), separator, names, has_names, unnamed)
+
+
+def _has_row_names(first: list[str], rows: list[list[str]]) -> bool:
+    """Return whether only the names lack a cell, above numbers from 1 or texts, as R's ``write.table`` writes them."""
+    if not rows or any(len(row) != len(first) + 1 for row in rows):
+        return False
+    keys = [row[0] for row in rows]
+    return keys == [str(i + 1) for i in range(len(rows))] or not (are_numbers(keys).any() or len(set(keys)) < len(keys))
 
 
 def _lines(text: str) -> list[str]:

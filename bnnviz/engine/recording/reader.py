@@ -43,11 +43,12 @@ FORMAT = 1
 HEADER, PROGRESS, SUMMARY, FILE = "header.json", "progress.json", "summary.json", "data.bin"
 START = "start.bin"
 _MOST_TEXT = 1 << 26  # maximum bytes of a JSON file
+_MOST_NAME = 255  # bytes of a file's name
 
 
 def place(name: str) -> Path:
     """Return the folder of a recording with this name, existing or not."""
-    if not RECORDING.fullmatch(name) or name.endswith((".", " ")):
+    if not RECORDING.fullmatch(name) or name.endswith((".", " ")) or len(name.encode()) > _MOST_NAME:
         raise BnnvizError(
             f"{name[:100]!r} cannot name a recording: take letters, digits, spaces and . _ + = , @ ( ) -, at most 100"
             " of them, a letter or digit first.",

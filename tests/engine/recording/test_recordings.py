@@ -444,7 +444,14 @@ def test_no_link_is_followed(copy: Path, tmp_path: Path, home: Path) -> None:
     assert (outside / "kept").read_text() == "kept"
 
 
-@pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "a\x00b", "a\nb", "x" * 200, "..", "end.", "-rf"])
+def test_a_name_may_have_letters_of_any_script(home: Path) -> None:
+    run = bnnviz.sample("banana", "hmc", draws=5, warmup=5, chains=1, record="größe 数据")
+    np.testing.assert_array_equal(bnnviz.recording("größe 数据").draws, run.draws)
+
+
+@pytest.mark.parametrize(
+    "name", ["../up", "a/b", "", ".hidden", "a\x00b", "a\nb", "x" * 200, "数" * 100, "..", "end.", "-rf"]
+)
 def test_names_that_are_no_names_are_refused(name: str, home: Path) -> None:
     for ask in (reader.place, reader.delete, lambda n: reader.rename("a", n)):
         with pytest.raises(BnnvizError, match="cannot name a recording"):
