@@ -30,7 +30,7 @@ app = typer.Typer()
     epilog=options.examples(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data concrete --json > concrete.json",
-        "bnnviz sample --data houses.csv --target-column price --minutes 5 --report houses.html",
+        "bnnviz sample --data houses.csv --target-column price --report price.html",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
         "bnnviz sample --data concrete --minutes 2 --record concrete",
         "bnnviz sample --target gaussian --sampler nuts --seed 1 --start warm",
