@@ -92,6 +92,15 @@ def _quantile(law: ObservationLaw, shares: np.ndarray, level: float) -> np.ndarr
             break
         step = 2 * step
         low, high = np.where(left, low - step, low), np.where(right, high + step, high)
+    if law.discrete:
+        low, high = np.floor(low), np.ceil(high)
+        for _ in range(_HALVINGS):
+            if (high - low <= 1).all():
+                break
+            middle = np.floor((low + high) / 2)
+            reached = above(middle) >= 0
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return high
     share: Any = 0.5
     for _ in range(_HALVINGS):
         middle = high + share * (low - high)
@@ -100,8 +109,6 @@ def _quantile(law: ObservationLaw, shares: np.ndarray, level: float) -> np.ndarr
         third, at_third = np.where(same, high, low), np.where(same, at_high, at_low)
         low, at_low = np.where(same, low, high), np.where(same, at_low, at_high)
         high, at_high = middle, at_middle
-        if law.discrete:
-            continue
         if (np.minimum(np.abs(at_low), np.abs(at_high)) < _PRECISE).all():
             break
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -110,8 +117,6 @@ def _quantile(law: ObservationLaw, shares: np.ndarray, level: float) -> np.ndarr
             inverse = at_high / (at_low - at_high) * at_third / (at_low - at_third)
             inverse += (third - high) / (low - high) * at_high / (at_third - at_high) * at_low / (at_third - at_low)
         share = np.where(curved, np.clip(inverse, 1e-6, 1 - 1e-6), 0.5)
-    if law.discrete:
-        return np.floor(np.maximum(low, high))
     return np.where(np.abs(at_low) < np.abs(at_high), low, high)
 
 
