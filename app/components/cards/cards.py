@@ -31,8 +31,7 @@ _LIMITS = {
     "Bulk ESS": "above 400",
     "Tail ESS": "above 400",
     "ESS of functions (least)": "above 400",
-    "Violations": "0 %",
-    "Envelope exceeded by": "0",
+    "Violations": "at most 1 %",
     "Tail of the weights": "below 0.7",
 }
 _MENU = html.escape(json.dumps(_ACTIONS))

@@ -13,11 +13,11 @@ from bnnviz_app.components.widgets import ReaderChoice, Text, WideRow, set_chang
 from bnnviz_app.theme import styles
 
 _LINES = {
-    "band": "Blue: 95 % of sampled networks. Orange: the network now. Click adds a point.",
+    "band": "Blue: 95 % of sampled networks, wide far from data. Orange: one now. Click adds a point.",
     "area": "Colour: the probability of a class. Line: probability one half. Click adds a point.",
     "intervals": "A bar: the 95 % interval of a test row. On the diagonal predictions are exact.",
     "classes": "A bar: the probability that the draws give the class of a test row.",
-    "envelope": "The path bounces if u × envelope < rate, with a random u in [0, 1].",
+    "envelope": "The path bounces if u × envelope < rate, u random in [0, 1].",
     "path": "Dots: draws. Line: the last segments of one path, which turns at each bounce.",
     "graph": "Width: the size of a weight now. Grey: how far it varies over the draws. Orange is negative.",
     "density": "Bars: the draws. Line: the exact density.",

@@ -190,7 +190,7 @@ class Transport(PageComponent):
             (104, "phase", html.escape(self._phase(status)), ""),
             *self._figures(status),
             (116, "frames", f"{frames:.0f}", f"frames/s, {delay} ms"),
-            (84, "elapsed", clock(status["elapsed"]), "elapsed"),
+            (84, "elapsed", clock(status["elapsed"]), "sampled"),
         ]
 
     def _phase(self, status: dict[str, Any]) -> str:

@@ -104,7 +104,7 @@ def _marginals(x: np.ndarray, y: np.ndarray) -> list[Mark]:
         height = SHARE * np.ptp(across) * counts / counts.max()
         curves.append((np.repeat(edges, 2)[1:-1], across.min() + np.repeat(height, 2)))
     (x_at, x_height), (y_at, y_height) = curves
-    return [Line(x_at, x_height, 1.4, colour="blue", label="marginal"), Line(y_height, y_at, 1.4, colour="blue")]
+    return [Line(x_at, x_height, 1.2, colour="pale", label="marginal"), Line(y_height, y_at, 1.2, colour="pale")]
 
 
 def trajectory(source: Any) -> Drawing:
