@@ -215,13 +215,13 @@ def _try(
 
 
 def _best(found: list[Try]) -> Try:
-    """Return the candidate with the smallest NLL, or an earlier one within a standard error of it."""
-    least = min(found, key=lambda one: one.nll.mean())
-    for one in found:
-        apart = one.nll - least.nll
-        if apart.mean() <= apart.std() / math.sqrt(len(apart)):
-            return one
-    return least
+    """Return the first candidate, or a later one that is better by two standard errors inside and outside the data."""
+    best = found[0]
+    for one in found[1:]:
+        halves = np.split(one.nll - best.nll, [len(best.nll) // 2])  # the outermost rows, and the others
+        if all(half.mean() < -2 * half.std() / math.sqrt(len(half)) for half in halves):
+            best = one
+    return best
 
 
 def _seconds(value: float) -> str:
