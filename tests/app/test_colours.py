@@ -38,12 +38,6 @@ def test_the_difference_of_colours_is_ciede2000() -> None:
         assert difference(np.array(one), np.array(other)) == pytest.approx(expected, abs=5e-5)
 
 
-def test_who_sees_no_green_takes_some_red_for_some_green() -> None:
-    red, green = "#a86a2e", "#7a7a1e"
-    assert difference(lab(red), lab(green)) > 20
-    assert difference(lab(red, "no green (deuteranopia)"), lab(green, "no green (deuteranopia)")) < 10
-
-
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 def test_colours_of_one_figure_stay_apart_to_every_eye(palette: Palette, sight: str) -> None:

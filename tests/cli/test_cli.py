@@ -25,7 +25,6 @@ from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 
@@ -115,9 +114,6 @@ def test_examples_of_readme_and_manual_are_accepted(tmp_path: Path, monkeypatch:
     lines = [line for page in pages for line in examples(page.read_text())]
     assert len(lines) >= 12
     assert answers(lines) == [0] * len(lines)
-
-
-# --- list
 
 
 # --- bad input
@@ -303,45 +299,6 @@ def test_ctrl_c_in_the_first_seconds_prints_no_traceback(line: str, after: float
         os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert "Traceback" not in err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_run_that_is_reported_to_end_keeps_its_recording(
-    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    # The caller may ignore SIGHUP, as nohup does; its children would, too.
-    process = start(
-        "sample --target banana --sampler bps --draws 1000000 --record mine",
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
-    )
-    folder = tmp_path / "recordings" / "mine"
-    while not folder.exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(number)
-    try:
-        process.communicate(timeout=60)
-    finally:
-        process.kill()
-    reader.Recording(folder).check()
-    assert run_here("recordings delete mine --yes") == 0
-    assert not folder.exists()
-
-
-def test_a_recording_under_way_is_neither_deleted_nor_begun_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    spec = Spec(target="banana", sampler="bps", chains=2, draws=4, seed=1)
-    folder = tmp_path / "recordings" / "mine"
-    writer = RecordingWriter(ViewedRun(spec), folder)
-    assert run_here("recordings delete mine --yes") == 2
-    with pytest.raises(BnnvizError):
-        RecordingWriter(ViewedRun(spec), folder)._make()
-    writer.close()
-    assert folder.exists()
 
 
 def test_serve_answers_without_torch_and_ends_on_ctrl_c(serve: Callable[..., Any]) -> None:

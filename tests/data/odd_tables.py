@@ -299,6 +299,8 @@ KINDS = (
             asked(PLAIN.replace("\n", ",\n").replace("y,\n", "y\n", 1)),
             true(PLAIN.replace("\n", "\n\n")),
             true(PLAIN.replace("\n", "\r")),
+            true(PLAIN.replace("\n", "\r\n")),
+            true("\n\n" + PLAIN),
         ),
     ),
     Kind(

@@ -63,10 +63,12 @@ SAME = {
     "sparse matrix": sparse.csr_matrix(ROWS),
     "sparse array": sparse.coo_array(ROWS),
     "sparse tensor": torch.tensor(ROWS).to_sparse(),
+    "CSR tensor": torch.tensor(ROWS).to_sparse_csr(),
     "masked": np.ma.array(ROWS, mask=False),
 }
 REFUSED = {
     "meta": torch.ones(2, 2, device="meta"),
+    "nested": torch.nested.nested_tensor([torch.ones(3), torch.ones(2)]),
     "hidden by a mask": np.ma.array(ROWS, mask=ROWS == 2),
     "words": pd.DataFrame({"size": [1.0, 2.0], "colour": ["red", "blue"]}),
     "categories": pd.DataFrame({"k": pd.Categorical(["u", "v"])}),

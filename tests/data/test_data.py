@@ -38,9 +38,6 @@ CLASSES = {  # rows, inputs, class counts of the UCI documentation
 }
 
 
-# --- the registry ---------------------------------------------------------------------------------
-
-
 # --- the toys -------------------------------------------------------------------------------------
 
 
@@ -84,9 +81,6 @@ def test_toys_follow_their_formulas(name, rows, shift, spans, test_interval, cur
         noise = (y - clean) / slope
         steep = np.abs(slope * np.ones_like(clean)) > 0.5
         assert np.median(np.abs(noise[steep])) == pytest.approx(0.6745 * toys.NOISE_SD, rel=0.35)
-
-
-# --- two classes in the plane ---------------------------------------------------------------------
 
 
 # --- the data set itself --------------------------------------------------------------------------

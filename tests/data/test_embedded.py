@@ -121,14 +121,3 @@ def test_a_run_does_not_go_on_with_other_rows_than_it_began_with(monkeypatch: py
     monkeypatch.setattr(data, "load", lambda name: load(name).chosen(train=900, seed=1))
     with pytest.raises(BnnvizError, match="not the one that this run began with: where a chain was, U is"):
         Run.restore(saved)
-
-
-def test_a_run_whose_data_were_changed_goes_on() -> None:
-    settings = {"data": "toy_c", "hidden": "3"}
-    run = Run(Spec("network", settings, "hmc", {"start": "random"}, chains=1, draws=None, warmup=1).checked())
-    while run.phase != "sampling":
-        run.advance(0.02)
-    run.checkpoint()
-    run.change({"target.points": [[0.0, 1.0], [1.0, -1.0]]})
-    run.advance(0.02)
-    Run.restore(run.checkpoint())

@@ -9,11 +9,8 @@ import os
 import pickle
 import struct
 import tarfile
-import threading
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -125,9 +122,6 @@ def test_rotation_is_counter_clockwise_and_black_outside():
 def test_images_that_are_none_are_refused(wrong, says):
     with pytest.raises(BnnvizError, match=says):
         made(**wrong)
-
-
-# --- the registry
 
 
 # --- files of the true formats, made here
@@ -355,56 +349,6 @@ def test_npz_files_with_pickles_or_without_an_array_are_refused(tmp_path):
         np.save(stream, bytes_of(3))
     with pytest.raises(BnnvizError, match="a single array"):
         read_npz(place, ("x",))
-
-
-@pytest.fixture
-def server(monkeypatch, tmp_path) -> Iterator[tuple[str, Path, list[str]]]:
-    """Serve a folder as the publisher, with an empty cache and no BNNVIZ_DATA; notes what was asked for."""
-    monkeypatch.delenv(files.VARIABLE, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
-    root, asked = tmp_path / "www", []
-    root.mkdir()
-
-    class Handler(SimpleHTTPRequestHandler):
-        def __init__(self, *given):
-            super().__init__(*given, directory=str(root))
-
-        def log_message(self, *_):
-            asked.append(self.path)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", root, asked
-        server.shutdown()
-        thread.join()
-
-
-def test_damaged_files_in_the_cache_are_fetched_again(server, tmp_path):
-    address, root, asked = server
-    arrays, contents = four_idx()
-    entry = put(root, "mnist", 0, contents)
-    form = entry.forms[0]
-    published = tuple(replace(file, url=f"{address}/{file.path}") for file in form.files)
-    entry = replace(entry, forms=(replace(form, files=published),))
-    assert not entry.is_here()
-    assert np.array_equal(entry.load(0).x_train[:, 0], arrays[0])
-    assert entry.is_here()
-    assert len(asked) == 4
-    held = tmp_path / "cache" / form.files[0].path
-    for damaged in (contents[0][:-9], contents[2]):
-        held.write_bytes(damaged)
-        assert np.array_equal(entry.load(0).x_train[:, 0], arrays[0])
-        assert held.read_bytes() == contents[0]
-    assert len(asked) == 6
-    (root / form.files[0].path).write_bytes(b"another page")
-    held.write_bytes(b"damaged")
-    with pytest.raises(BnnvizError, match="its MD5 differs"):
-        entry.load(0)
-
-
-# --- the command line
 
 
 # --- the true sets

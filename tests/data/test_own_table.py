@@ -59,51 +59,15 @@ def test_a_plain_table_is_read_as_it_is():
     assert len(facts["sha256"]) == 12
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
-def test_separators_line_ends_and_marks_do_not_matter(mark, end, start):
-    table = read(start + GOOD.replace(",", mark).replace("\n", end))
-    np.testing.assert_array_equal(table.x, read(GOOD).x)
-    np.testing.assert_array_equal(table.y, read(GOOD).y)
-
-
 def test_quotes_and_spaces_around_names_and_cells():
     table = read('"a, or b" , y \n' + "".join(f'"{i}", {i}.5\n' for i in range(9)))
     assert (table.x_names, table.target) == (("a, or b",), "y")
     assert table.x[:, 0].tolist() == list(range(9))
 
 
-def test_decimal_commas_are_read_where_the_separator_is_no_comma():
-    table = read(rows("a;y", lambda i: f"{i},25;{i},5"))
-    assert table.x[3, 0] == 3.25
-    assert table.y[3] == 3.5
-    assert table.decimal == "," and len(table.notes) == 1
-
-
-def test_gaps_are_filled_and_marked_and_constant_columns_left_out():
-    gaps = {3: "NA", 5: "", 7: "?", 9: "inf", 11: "nan"}
-    table = read(rows("a,same,y", lambda i: f"{gaps.get(i, i)},5,{i}.5"))
-    assert (len(table.x), table.x_names) == (30, ("a", "a is missing"))
-    median = np.median([i for i in range(30) if i not in gaps])
-    assert np.array_equal(table.x, [[median, 1] if i in gaps else [i, 0] for i in range(30)])
-    assert len(table.notes) == 2
-
-
 def test_rows_without_a_target_are_left_out():
     table = read(rows("a,y", lambda i: f"{i}," + ("" if i % 3 else f"{i}.5")))
     assert table.x[:, 0].tolist() == table.y.astype(int).tolist() == list(range(0, 30, 3))
-
-
-def test_a_few_texts_become_columns_of_0_and_1():
-    table = read(CLASSES, "kind")
-    assert (table.task, table.class_names) == ("classification", ("u", "v"))
-    assert table.x_names == ("length", "colour=blue", "colour=green", "colour=red")
-    assert table.x[:3, 1:].tolist() == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
-    assert table.y[:4].tolist() == [0, 1, 0, 1]
-    two = read(rows("flag,a,y", lambda i: f"{i % 2 == 0},{i},{i}.5"))
-    assert two.x_names == ("a", "flag=False", "flag=True")
-    assert two.x[:2, 1:].tolist() == [[0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize(

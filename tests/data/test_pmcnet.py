@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from bnnviz import BnnvizError, data, sample, targets
-from bnnviz.engine.evaluation.predictions import scores
 from bnnviz.models import mlp, parse_hidden
 
 # Training, validation and test rows, inputs, and the test rows of each class (Table 5 of the paper).
@@ -62,26 +61,6 @@ def test_published_weights_are_in_the_order_of_a_networks_parameters(name):
     assert theta.shape == (sum(p.numel() for p in module.parameters()),)
     start = published(name).initial(3, torch.Generator())
     np.testing.assert_array_equal(start.numpy(), np.tile(theta, (3, 1)))
-
-
-def test_the_published_start_on_ionosphere_scores_what_the_paper_prints():
-    metrics = pytest.importorskip("sklearn.metrics")
-    target = published("pmcnet_ionosphere", scaling="own")
-    start = target.initial(1, torch.Generator())
-    x, y = target.held_out()
-    assert round(scores(target, start[None])["accuracy"], 4) == 0.9155
-    assert round(metrics.roc_auc_score(y, target.outputs(start, x)[0, :, 0]), 4) == 0.9796
-    by_training = published("pmcnet_ionosphere")
-    f = by_training.outputs(start, by_training.held_out()[0])[0, :, 0]
-    assert round(metrics.roc_auc_score(y, f), 4) == 0.9759
-
-
-def test_the_published_start_on_glass_is_of_a_tanh_network():
-    target = published("pmcnet_glass", scaling="own")
-    start = target.initial(1, torch.Generator())
-    assert round(scores(target, start[None])["accuracy"], 3) == 0.674
-    relu = targets.Network(data="pmcnet_glass", hidden="10", scaling="own", activation="relu").to("cpu", torch.float64)
-    assert round(scores(relu, start[None])["accuracy"], 3) == 0.116
 
 
 # --- validation rows -------------------------------------------------------------------------------------------------

@@ -83,18 +83,6 @@ def test_who_looks_on_changes_no_draw(name: str) -> None:
     assert np.array_equal(alone.draws, viewed.draws)
 
 
-@pytest.mark.slow
-def test_a_checkpoint_is_of_the_run_whoever_looks_on() -> None:
-    viewed = ViewedRun(SPECS["bps"])
-    viewed.prepare()
-    viewed.take(20, 1.0)
-    alone, again = Run.restore(viewed.checkpoint()), ViewedRun.restore(viewed.checkpoint())
-    for run in (alone, again, viewed):
-        drive(run, 0.1)
-    assert np.array_equal(alone.draws, viewed.draws)
-    assert np.array_equal(again.draws, viewed.draws)
-
-
 def test_a_run_is_repeated_with_its_changes_however_the_time_is_cut() -> None:
     first = Run(SPECS["bps"])
     first.prepare()

@@ -257,23 +257,6 @@ def test_a_density_raises(kind: type[BaseException], after: int, sampler: str) -
     assert np.array_equal(run.draws, first_draws(run.draws.shape[1], **asked(sampler)))
 
 
-@pytest.mark.parametrize(("sampler", "first"), [("nuts", False), ("hmc", True)])
-def test_errors_of_a_domain_are_rejected_points(sampler: str, first: bool) -> None:
-    """Raise an error of a domain at points of some chains: they count as points where U is infinite."""
-
-    def bounded(x: torch.Tensor, raises: bool) -> torch.Tensor:
-        outside = (x > 1.5).any(-1)
-        if raises and bool(outside[:1] if first else outside.any()):
-            raise ValueError("x must be at most 1.5")
-        hidden = outside & (torch.arange(len(x)) == 0) if first else outside
-        return torch.where(hidden, torch.inf, x.square().sum(-1) / 2)
-
-    given = {"dim": 2, "sampler": sampler, "chains": 1 if first else 4, "draws": 60, "warmup": 30, "seed": 2}
-    run, same = (bnnviz.sample(partial(bounded, raises=raises), **given) for raises in (True, False))
-    assert np.array_equal(run.draws, same.draws)
-    assert "rejected_points" in {note.code for note in run.summary()["notes"]}
-
-
 @pytest.mark.parametrize("kind", [Mine, SystemExit])
 def test_a_callback_raises(kind: type[BaseException]) -> None:
     def callback(run: bnnviz.Run) -> None:
@@ -412,10 +395,3 @@ def test_wait_returns_when_its_time_is_over(seconds: float, paused: bool) -> Non
     run = going(paused=paused)
     assert run.wait(seconds) is run and run.running and run.playing != paused
     ended(run.stop())
-
-
-@pytest.mark.slow
-def test_a_run_ends_when_its_minutes_are_over() -> None:
-    run = bnnviz.sample(network(), minutes=0.05)
-    assert run.phase == "done" and run.draws.shape[1] > 0
-    assert "ended_early" in {note.code for note in run.summary()["notes"]}

@@ -180,7 +180,7 @@ def test_trees_of_the_largest_depth_are_counted() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HMC_AND_NUTS)
-@pytest.mark.parametrize("metric", ["diagonal", "dense"])
+@pytest.mark.parametrize("metric", ["diagonal", "dense", "low_rank"])
 def test_scales_and_correlations_leave_it_right(name: str, metric: str) -> None:
     correlation = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.3], [0.0, 0.3, 1.0]])
     target = targets.Gaussian(np.zeros(3), correlation * np.outer(SD, SD))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from truth.known_answers import SamplerCase, check
 
-from bnnviz import targets
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.mcmc import low_rank
 from bnnviz.samplers.mcmc.low_rank import LowRank
@@ -102,12 +100,3 @@ def test_a_run_is_restored_with_it() -> None:
         while not each.finished:
             each.advance(0.2)
     np.testing.assert_array_equal(run.draws, again.draws)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["hmc", "nuts"])
-def test_draws_are_right_with_it(name: str) -> None:
-    scales, correlation = np.array([1e-3, 1.0, 1.0, 1e3]), 0.9 + 0.1 * np.eye(4)
-    target = targets.Gaussian(np.zeros(4), correlation * np.outer(scales, scales))
-    found = check(SamplerCase(name, {"metric": "low_rank"}), target, draws=40, chains=400)
-    assert found.ok, found

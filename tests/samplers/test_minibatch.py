@@ -224,26 +224,6 @@ def test_fresh_batches_need_a_bound() -> None:
     assert (each.mean() - 0.5) / (each.std() / np.sqrt(CHAINS)) > 5
 
 
-def test_a_weight_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The authors' code never applied N / B."""
-    original = targets.RowTarget.seen_from
-
-    def unweighted(self: targets.RowTarget, *rows: torch.Tensor) -> object:
-        batch = original(self, *rows)
-        batch._rows = batch._rows._replace(weight=1.0)
-        return batch
-
-    monkeypatch.setattr(targets.RowTarget, "seen_from", unweighted)
-    draws = on_two_data("bps", 1.0)
-    assert compare(draws[:, 50:], targets.TwoData().exact_draws(400_000, seed=99)).p < LEVEL
-
-
-def test_one_batch_for_ever_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MiniBatch, "_draw", lambda self, chains, rng: torch.zeros(chains, 1, dtype=torch.long))
-    draws = on_two_data("bps", 1.0)
-    assert compare(draws[:, 50:], targets.TwoData().exact_draws(400_000, seed=99)).p < LEVEL
-
-
 CASES = [("bps", 10, False), ("bps", 1, True), ("boomerang", 10, True), ("zigzag", 50, True), ("sigma_bps", 10, False)]
 
 

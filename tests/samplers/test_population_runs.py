@@ -40,16 +40,6 @@ def test_a_run_keeps_the_weights_of_its_draws(sampler: str) -> None:
     assert np.ptp(last) < 20 and np.isfinite(last).all()
 
 
-def test_steps_one_by_one_make_the_same_draws_as_blocks() -> None:
-    together = finished(ViewedRun(spec()))
-    alone = ViewedRun(spec())
-    alone.prepare()
-    while not alone.finished:
-        alone.step_proposal()
-    np.testing.assert_array_equal(together.draws, alone.draws)
-    np.testing.assert_array_equal(together.log_weights, alone.log_weights)
-
-
 def test_a_checkpoint_goes_on_in_any_phase_with_the_same_draws() -> None:
     whole = finished(ViewedRun(spec()))
     for steps in (1, 2, 3, 4, 5, 18):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,28 +107,3 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
     monkeypatch.setattr(module, "BackgroundRace", Asked)
     exec(race.as_python(), {})
     assert asked == [race, race]
-
-
-# --- views
-
-
-def scene(entries: int = 3) -> dict:
-    return {
-        "emits": ["curves"],
-        "budget": 100_000,
-        "entries": [{"name": f"Sampler {i}"} for i in range(entries)],
-    }
-
-
-def part(*errors: list[float], diverged: int | None = None) -> dict:
-    entries = [
-        {
-            "entry": i,
-            "name": f"Sampler {i}",
-            "gradients": np.geomspace(1e4, 1e5, len(each)),
-            "error": np.array(each, dtype=float),
-            "diverged": 500.0 if i == diverged else math.nan,
-        }
-        for i, each in enumerate(errors)
-    ]
-    return {"curves": {"entries": entries, "budget": 100_000}}

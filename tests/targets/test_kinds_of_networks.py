@@ -10,7 +10,6 @@ import odd_modules as odd
 import pytest
 import torch
 from odd_modules import Computed, frozen, head, hooked, parametrized, perceptron, recurrent, stack
-from scipy import sparse
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -381,36 +380,3 @@ def test_weights_frozen_after_the_posterior_was_made_change_nothing() -> None:
     draw = torch.arange(float(target.dim), dtype=torch.float64)
     found = torch.cat([held.flatten() for held in target.state_dict(draw).values()])
     torch.testing.assert_close(found.double(), draw)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        torch.tensor(X).to_sparse(),
-        torch.tensor(X).to_sparse_csr(),
-        sparse.csr_matrix(X),
-        sparse.coo_array(X),
-        X[::-1].copy()[::-1],
-        X.astype(">f8"),
-        X.astype(object),
-        np.ma.masked_array(X, False),
-    ],
-    ids=["COO", "CSR", "SciPy's matrix", "SciPy's array", "negative strides", "big-endian", "objects", "unmasked"],
-)
-def test_inputs_of_many_kinds_are_the_same_numbers(given: Any) -> None:
-    np.testing.assert_array_equal(bnnviz.BNN(head(3), (given, Y)).x, X)
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        (np.ma.masked_array(X, X > 1), "behind a mask"),
-        (torch.nested.nested_tensor([torch.ones(3), torch.ones(2)]), "nested tensor"),
-        (np.array([["1.5", "2", "3"]] * 7, dtype=object), "not a number"),
-    ],
-    ids=["masked", "nested", "words"],
-)
-@pytest.mark.filterwarnings("ignore")
-def test_inputs_that_are_no_rows_of_numbers_are_refused(given: Any, says: str) -> None:
-    with pytest.raises(BnnvizError, match=says):
-        bnnviz.BNN(head(3), (given, Y))

@@ -9,7 +9,6 @@ from conftest import needs_compiler
 from torch import Tensor, nn
 
 import bnnviz
-from bnnviz import cpp
 from bnnviz.engine.compilation.torch_internals import traced
 from bnnviz.models import mlp
 from bnnviz.targets import mlp_native
@@ -154,22 +153,6 @@ def test_new_rows_are_read() -> None:
 def test_others_have_none(target: bnnviz.BNN) -> None:
     target.use_native(waits=True)
     assert target._native is None
-
-
-@pytest.mark.slow
-@needs_compiler
-def test_a_mistake_in_the_cpp_would_be_seen(tmp_path) -> None:
-    """Leave the factor 2 out of the second derivative of a layer of the C++."""
-    wrong = mlp_native._SOURCE.read_text(encoding="utf-8").replace("load(d2 + at) * Real(2)", "load(d2 + at)")
-    assert wrong != mlp_native._SOURCE.read_text(encoding="utf-8")
-    source = tmp_path / "wrong.cpp"
-    source.write_text(wrong, encoding="utf-8")
-    target = posterior([3, 6, 1], 20)
-    target._native = mlp_native.NativeDerivatives(
-        target, cpp.library(source, mlp_native._HEADERS, mlp_native._options())
-    )
-    with pytest.raises(AssertionError):
-        assert_right(target, target.all_rows())
 
 
 @pytest.mark.slow

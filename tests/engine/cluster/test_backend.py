@@ -7,11 +7,8 @@ import gc
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import time
 import weakref
-from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -476,68 +473,6 @@ def test_a_run_lives_on_the_cluster(backend: Backend) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, home: Path) -> None:
-    """The worker is killed in the middle: the page hears of it, is never held up, and the draws are the same."""
-    import torch
-
-    from bnnviz.engine.run.run import Run
-
-    spec = Spec(draws=120, warmup=10, seed=5).checked()
-    gaps, states, notices = [], [], []
-
-    async def heartbeat() -> None:
-        last = time.monotonic()
-        while True:
-            await asyncio.sleep(0.01)
-            gaps.append(time.monotonic() - last)
-            last = time.monotonic()
-
-    async def main() -> bytes:
-        beat = asyncio.create_task(heartbeat())
-        handle = backend.start(spec, play=True)
-        while (await pull(handle, "status"))["status"]["phase"] != "sampling":
-            await asyncio.sleep(0.05)
-        await handle.command("pause")
-        saved = home / "live" / f"{handle.run_id}.ckpt"
-        stood = (await pull(handle, "status"))["status"]["step"]
-
-        def last() -> bytes:
-            return saved.read_bytes()
-
-        # On a slow machine there is an older one, which the pause's replaces.
-        await until(lambda: saved.exists() and Run.restore(last()).steps == stood)
-        await handle.command("play")
-        await pull(handle, "status")
-        states.append(handle.state)
-        gaps.clear()  # what this test itself reads from the disk holds it up
-        await kill_worker_of(backend, handle)
-        end = time.monotonic() + 60
-        while handle.state != "ended" and time.monotonic() < end:
-            frame = await handle.frame(["status"])
-            states.append(handle.state)
-            notices.append(handle.notice)
-            if frame is None:
-                await asyncio.sleep(0.02)
-        assert f"from step {stood}." in " ".join(filter(None, notices))
-        assert (await pull(handle, "status"))["status"]["phase"] == "done"
-        beat.cancel()
-
-        await until(lambda: Run.restore(last()).finished)
-        data = last()
-        await handle.command("stop")
-        return data
-
-    data = asyncio.run(main())
-    assert [state for state, _ in groupby(states)] == ["running", "recovering", "running", "ended"]
-    assert max(gaps) < 1.5, max(gaps)
-    torch.set_num_threads(1)
-    alone = Run(spec)
-    while not alone.finished:
-        alone.advance()
-    assert np.array_equal(Run.restore(data).draws, alone.draws)
-
-
-@pytest.mark.slow
 def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) -> None:
     async def main() -> None:
         handle = backend.start(plain(), factory=PLAIN)
@@ -600,27 +535,6 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         assert await handle.frame(["path"]) is None and asked == [["table"], ["path"]]
 
     asyncio.run(main())
-
-
-@pytest.mark.slow
-def test_a_script_needs_no_torch(home: Path, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text("""
-import asyncio, sys, time
-from bnnviz.engine.cluster.backend import Backend
-from bnnviz.specs.run import Spec
-if __name__ == "__main__":
-    with Backend.connect(workers=1) as backend:
-        handle = backend.start(Spec(draws=None), play=True)
-        scene = asyncio.run(handle.scene())
-        frame = None
-        while frame is None or "path" not in frame:
-            frame = asyncio.run(handle.frame(["status", "path"]))
-        asyncio.run(handle.command("stop"))
-        print(sorted(frame), backend.census(), "torch" in sys.modules)
-""")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=90)
-    assert done.stdout.strip() == "['path', 'seq', 'status'] [] False", done.stderr
 
 
 @pytest.mark.slow

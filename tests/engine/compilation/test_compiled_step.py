@@ -9,21 +9,19 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from conftest import needs_compiler
-from traced_loop import TracedLoop, begun, finished, sampling, traced_kernel
+from traced_loop import begun, finished, sampling, traced_kernel
 
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.compilation.native_step import NativeLoop, ProgramPartLoop
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.random import Draw, seeded
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 
@@ -195,21 +193,6 @@ def test_a_run_that_does_not_wait_takes_over_a_kernel_compiled_meanwhile(monkeyp
         run.advance(0.1)
     assert run.changes == [(run.compiled_since, {"kernel": "compiled"})]
     assert np.array_equal(run.draws, eager.draws)
-
-
-@pytest.mark.parametrize("laws", [["uniform"], ["uniform", "uniform"], ["normal", "uniform"]], ids=str)
-def test_numbers_of_many_steps_are_those_of_each_in_turn(laws: list[str]) -> None:
-    draws = [Draw(law, (3, 2 + number), torch.float64) for number, law in enumerate(laws)]
-    nothing = SimpleNamespace(outlined=0, packed=lambda parts: [])
-    form = SimpleNamespace(draws=draws, vectors=[], packing=nothing, info_packing=nothing, info=(), pre_drawn=())
-    loop = TracedLoop(form, None)
-    many, each = seeded(3), seeded(3)
-    loop._rng, loop._makers = many, [many.maker(draw) for draw in draws]
-    found = loop._drawn(40)
-    for step in range(40):
-        for column, draw in zip(found, draws, strict=True):
-            assert torch.equal(column[step].view(draw.shape), each.make(draw))
-    assert torch.equal(many.generator.get_state(), each.generator.get_state())
 
 
 def test_a_program_with_other_numbers_is_refused() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import pickle
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.history import timeline as timetravel
 from bnnviz.engine.history.fork import Fork, restored
-from bnnviz.engine.history.timeline import Checkpoint, History, Timeline
+from bnnviz.engine.history.timeline import Checkpoint, History
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.run import draw_store, kept_draws
@@ -335,24 +334,3 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     history.part(500)
     history.note(restored(history.checkpoints[-1].data, history.block_store))
     assert all_come_back(history, had) == 20
-
-
-@pytest.mark.slow
-def test_the_branches_of_a_fork_are_the_same_until_one_is_changed() -> None:
-    run = at(spec_of(), 120)
-    fork = Fork.of(run, Timeline(), deque())
-    for _ in range(30):
-        fork.advance(0.02)
-    first, second = fork.branches
-    assert first.run.steps == second.run.steps > 130
-    assert torch.equal(first.run.state.x, second.run.state.x)
-    assert (first.name, second.name) == ("as it was", "nothing changed yet")
-    twin = Fork.restore(fork.checkpoint())
-    for each in (fork, twin):
-        each.change({"refresh_rate": 5.0})
-        while each.steps < 400:
-            each.take(400 - each.steps, 0.1)
-    for mine, other in zip(fork.branches, twin.branches, strict=True):
-        assert same(mine.run, other.run)
-        assert np.array_equal(mine.run.draws, other.run.draws)
-    assert not torch.equal(first.run.state.x, second.run.state.x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import time
@@ -16,8 +15,6 @@ from hypothesis import strategies as st
 from races import finished, race_of
 
 import bnnviz
-from bnnviz.engine.cluster.actor import LiveRun
-from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.host import Host
 from bnnviz.engine.race.entry import largest_step_cost
 from bnnviz.engine.race.race import Race
@@ -192,9 +189,6 @@ def test_a_entry_that_diverges_is_named_and_last_and_the_others_finish():
     assert curve["diverged"] == race.entries[0].gradients
 
 
-# --- frames
-
-
 # --- the calls and the command
 
 
@@ -211,33 +205,6 @@ def test_race_returns_table_curves_and_a_figure(tmp_path):
     assert "Race on" in text and len(text) > 500_000, "the page brings its own BokehJS"
     with pytest.raises(BnnvizError, match="diverged"):
         bnnviz.race("gaussian", [("sgld", WILD), ("sghmc", WILD)], budget=5_000, chains=2)
-
-
-@pytest.mark.slow
-def test_a_race_that_loses_its_worker_makes_the_same_draws(tmp_path):
-    """The live path drives a race as a run: built by the class that its spec names, started again."""
-    spec = race_of("hmc", "sgld")
-
-    def live(until: float, **options: Any) -> Race:
-        async def drive() -> Race:
-            actor = LiveRun(spec, "race", play=True, factory=spec.factory, runs=runs, **options)
-            while actor._slot.host is None or actor._slot.host.run.progress < until:
-                assert actor._slot.state != "failed", actor._slot.message
-                await asyncio.sleep(0.01)
-            return actor._slot.host.run
-
-        runs = LiveRuns(tmp_path)
-        try:
-            return asyncio.run(drive())
-        finally:
-            runs.close()
-
-    first = live(0.4)
-    assert (tmp_path / "race.ckpt").exists() and not first.finished
-    resumed = live(1.0, restore=True)
-    alone = finished(Race(spec))
-    for one, two in zip(resumed.entries, alone.entries, strict=True):
-        assert np.array_equal(one.draws, two.draws)
 
 
 def test_frames_at_full_speed_show_the_table_again_and_again() -> None:

@@ -226,26 +226,6 @@ def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) ->
     assert again.changes == run.changes
 
 
-def test_what_is_given_by_hand_goes_on_with_it(tmp_path: Path) -> None:
-    net = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-    x = torch.linspace(-1, 1, 20)[:, None]
-
-    def target() -> bnnviz.BNN:
-        return bnnviz.BNN(net, (x, x**2), likelihood="gaussian")
-
-    spec = Spec(target="own", sampler="hmc", chains=2, draws=20, warmup=5)
-    run = ViewedRun(spec, target=target())
-    recorder = RecordingWriter(run, tmp_path / "run")
-    run.prepare()
-    while run.store.counts.min() < 8:
-        run.take(1)
-    recorder.note(now=True)
-    again = resume(tmp_path / "run", target=target())
-    assert np.array_equal(finished(again).draws, finished(run).draws)
-    with pytest.raises(BnnvizError, match="own"):
-        resume(tmp_path / "run")
-
-
 @pytest.mark.slow
 def test_python_records_and_goes_on(home: Path, tmp_path: Path) -> None:
     whole = bnnviz.sample(BANANA)

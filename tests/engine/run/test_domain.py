@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -65,15 +63,7 @@ def test_a_matrix_without_a_factor_is_a_rejected_point() -> None:
     run = finished(Callable(wishart, 3), draws=60, warmup=20)
     assert run.phase == "done" and run.alive.all() and run.target.rejected.count
     assert "LinAlgError" in run.target.rejected.first
-
-
-@pytest.mark.slow
-def test_draws_are_right_beside_points_that_raise() -> None:
-    """The mean of a Gamma(4, 1) is 4; the threshold of 4.5 standard errors of 32 chains is passed once in 5,000."""
-    run = finished(Callable(gamma, 2), chains=32, draws=100, warmup=100)
-    means = run.draws.mean(1)
-    error = means.std(0, ddof=1) / math.sqrt(len(means))
-    assert run.target.rejected.count and np.all(np.abs(means.mean(0) - 4) < 4.5 * error)
+    assert "rejected_points" in {note.code for note in run.notes}
 
 
 def test_the_number_goes_on_from_a_checkpoint() -> None:

@@ -13,9 +13,7 @@ import bnnviz
 from bnnviz import targets
 from bnnviz.engine.monitor.identity import has_edge, has_long_tail
 from bnnviz.engine.run.failures import RunawayWatch
-from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.run import Spec
 from tests.quick_cases import some_quick
 
 
@@ -80,47 +78,6 @@ def test_points_of_infinite_density_are_left_out_and_named(sampler: str) -> None
     assert len(reported) == 1 and abs(float(place[1])) < 0.05
     if sampler != "pmcnet_light":
         assert (np.abs(run.draws[..., 0]) >= 0.05).all()
-
-
-def gamma(x: torch.Tensor) -> torch.Tensor:
-    """Gamma(3, 1), whose density is 0 at the edge."""
-    return torch.where(x > 0, x - 2 * x.clamp_min(1e-30).log(), torch.inf).sum(-1)
-
-
-def beta(x: torch.Tensor) -> torch.Tensor:
-    """Beta(2, 3), not a number outside."""
-    return -(x.log() + 2 * torch.log1p(-x)).sum(-1)
-
-
-def linear(x: torch.Tensor) -> torch.Tensor:
-    """Gamma(2, 1), whose density rises in proportion to the distance from its edge."""
-    return (x - x.log()).sum(-1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("density", "mean", "variance"),
-    [
-        (gamma, 3, 3),
-        pytest.param(beta, 0.4, 0.04, marks=pytest.mark.slow),
-        pytest.param(linear, 2, 2, marks=pytest.mark.slow),
-    ],
-    ids=["gamma", "beta", "linear"],
-)
-@pytest.mark.parametrize("sampler", some_quick(["zigzag", "bps"], 1))
-def test_an_edge_at_which_the_density_vanishes_is_turned_at(density, sampler: str, mean, variance) -> None:
-    """Means and variances are within four standard errors, which are those of the chains' own means."""
-    target = targets.Callable(density, dim=2)
-    spec = Spec(target=target.title, sampler=sampler, draws=40, warmup=10, chains=64, seed=1)
-    run = Run(spec, target=target)
-    run.prepare()
-    while not run.finished and run.steps < 2000:
-        run.take(32)
-    assert run.alive.all() and run.finished
-    draws = run.draws.astype(float)
-    for values, truth in ((draws, mean), ((draws - mean) ** 2, variance)):
-        of_chains = values.mean(1)
-        assert (np.abs(of_chains.mean(0) - truth) < 4 * of_chains.std(0) / 8).all()
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "nuts"])

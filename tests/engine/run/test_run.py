@@ -124,26 +124,6 @@ def test_a_broken_checkpoint_is_refused():
         ViewedRun.restore(b"no checkpoint")
 
 
-@pytest.mark.slow
-def test_changes_are_logged_and_repeatable():
-    def driven() -> ViewedRun:
-        run = ViewedRun(spec(draws=None))
-        run.prepare()
-        for _ in range(400):
-            run.step_proposal()
-        run.change({"bound": "interpolated", "alpha": 2.0})
-        for _ in range(600):
-            run.step_proposal()
-        return run
-
-    one, two = driven(), driven()
-    assert one.changes == [(400, {"bound": "interpolated", "alpha": 2.0})]
-    assert one.generation == 1
-    assert one.spec.settings["alpha"] == 2.0
-    assert one.draws.shape[1] > 5
-    assert np.array_equal(one.draws, two.draws)
-
-
 def test_a_change_takes_effect_in_the_kernel():
     run = walked(prepared(spec(draws=None)), 300)
     run.change({"refresh_rate": 20.0})
@@ -244,14 +224,6 @@ def test_frames_hold_what_the_views_need():
 # The Python calls.
 
 
-def test_sample_takes_a_module_and_data():
-    x = np.linspace(-1, 1, 20)[:, None]
-    net = bnnviz.BNN(nn.Sequential(nn.Linear(1, 4), nn.Tanh(), nn.Linear(4, 1)), (x, x[:, 0] ** 2), noise_sd=0.2)
-    run = bnnviz.sample(net, "boomerang", draws=20, warmup=5, chains=2, settings={"mode_steps": 200})
-    assert run.draws.shape == (2, 20, 13)
-    assert run.summary()["rmse"] < 1.0
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -266,11 +238,6 @@ def test_sample_takes_a_module_and_data():
 def test_bad_arguments_get_one_sentence(arguments, words):
     with pytest.raises(bnnviz.BnnvizError, match=words):
         bnnviz.start(*arguments)
-
-
-def test_a_function_of_the_wrong_shape_is_reported():
-    with pytest.raises(bnnviz.BnnvizError, match="one value per chain"):
-        bnnviz.sample(lambda x: x, "bps", dim=2, draws=10)
 
 
 # ---- data that change while a run goes on -----------------------------------------------------------------
@@ -341,15 +308,3 @@ def test_changed_data_that_do_not_fit_are_refused_and_harm_nothing():
     with pytest.raises(bnnviz.BnnvizError, match="cannot change"):
         run.change({"target.hidden": "3"})
     assert torch.equal(run.target.potential(run.state.x), before) and run.changes == []
-
-
-# ---- what is picked ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def watched() -> ViewedRun:
-    run = prepared(drawing())
-    while run.store.common(run.alive) < 60:
-        run.advance(0.1)
-    run.frame(["trace", "prediction", "path"])
-    return run

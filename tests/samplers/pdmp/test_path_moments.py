@@ -82,19 +82,6 @@ def test_path_moments_are_right(sampler: str, target: str, settings: dict) -> No
     assert worst(sampler, target, **settings) < MOST
 
 
-@pytest.mark.slow
-def test_wrong_integrals_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bnnviz.samplers.pdmp.base import PDMP
-
-    def without_the_middle(self, x, v, s0, s1, scaling):
-        a, b = x + v * s0[:, None], x + v * s1[:, None]
-        span = (s1 - s0)[:, None]
-        return span * (a + b) / 2, span * (a * a + b * b) / 3
-
-    monkeypatch.setattr(PDMP, "integrals", without_the_middle)
-    assert worst("bps") > MOST
-
-
 def test_chains_count_by_equal_time() -> None:
     # A slow chain that stands at 3 for long, and a fast one that stands at 0 and was stopped early.
     time = np.stack([np.linspace(0, 100, 51), np.linspace(0, 10, 51)])
