@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Bad:
-    """One bad input.
-
-    Parameters
-    ----------
-    label : str
-        How the field's label begins.
-    typed : str
-        What is typed.
-    said : str
-        What the page says beside the field, in part.
-    """
+class Bad(NamedTuple):
+    """How a field's label begins, what is typed, and a part of what the page says beside it."""
 
     label: str
     typed: str
@@ -26,38 +15,23 @@ class Bad:
 
 NETWORK = (
     Bad("Hidden layers", "abc", "hidden"),
-    Bad("Hidden layers", "", "hidden"),
-    Bad("Hidden layers", "0", "hidden"),
-    Bad("Hidden layers", "-5", "hidden"),
-    Bad("Hidden layers", "5e3", "hidden"),
-    Bad("Hidden layers", "50-", "hidden"),
-    Bad("Hidden layers", "9999999999", "hidden"),
-    Bad("Hidden layers", "🙂-🙂", "hidden"),
     Bad("Hidden layers", "5-" * 400 + "5", "hidden is longer than 200 characters"),
     Bad("Chains", "0", "chains = 0 is out of range; give a value from 1 to 16384"),
-    Bad("Chains", "-1", "chains = -1 is out of range"),
     Bad("Chains", "2.5", "chains must be a whole number, not 2.5"),
-    Bad("Chains", "5000", "chains = 5000 is out of range"),
     Bad("Chains", "1e999", "chains must be a whole number"),
     Bad("Chains", "four", "chains must be a whole number, not 'four'"),
     Bad("Chains", "", "chains must be a whole number"),
-    Bad("Seed", "99999999999999999999", "seed = 1e+20 is out of range"),
     Bad("Seed", "NaN", "seed must be a whole number"),
     Bad("Seed", "<script>alert(1)</script>", "seed must be a whole number, not '<script>alert(1)</script>'"),
     Bad("Seed", "[1, 2]", "seed must be a whole number"),
     Bad("Seed", "true", "seed must be a whole number"),
     Bad("Noise sd", "inf", "noise_sd must be a number"),
-    Bad("Noise sd", "-Infinity", "noise_sd must be a number"),
-    Bad("Noise sd", "0", "noise_sd = 0 is out of range"),
     Bad("Noise sd", "1,5", "noise_sd must be a number, not '1,5'"),
 )
 GAUSSIAN = (
     Bad("Mean", "zero", "mean_list = 'zero' is not a JSON list of numbers"),
-    Bad("Mean", "[]", "The mean must be a list of finite numbers"),
     Bad("Mean", "[1, NaN]", "The mean must be a list of finite numbers"),
-    Bad("Mean", "[[1, 2], [2, 1]]", "The mean must be a list of finite numbers"),
     Bad("Covariance", "[[1, 2], [2, 1]]", "positive definite"),
-    Bad("Covariance", "[[1, 0], [0", "is not a JSON list of numbers"),
     Bad("Covariance", "[[1, 0], [0, 1], [0, 0]]", "needs a covariance of"),
     Bad("Covariance", "[[1, 0.5], [0, 1]]", "symmetric"),
 )

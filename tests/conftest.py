@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import psutil
@@ -134,26 +134,13 @@ def _command(process: psutil.Process) -> list[str]:
 # --- the dashboard, served as a user serves it
 
 
-class Served:
-    """A dashboard in a process of its own.
+class Served(NamedTuple):
+    """A dashboard in a process of its own: its page, what it printed, and the certificates of its cluster."""
 
-    Parameters
-    ----------
-    url : str
-        Where the page is.
-    process : psutil.Process
-        The page's process.
-    log : Path
-        What the process said.
-    security : distributed.Security
-        The certificates of its cluster, for tests that look into that.
-    """
-
-    def __init__(self, url: str, process: psutil.Process, log: Path, security: Any) -> None:
-        self.url = url
-        self.process = process
-        self.log = log
-        self.security = security
+    url: str
+    process: psutil.Process
+    log: Path
+    security: Any
 
     def workers(self) -> list[psutil.Process]:
         """Return the page's worker processes."""
@@ -320,11 +307,7 @@ def watch() -> Iterator[Watch]:
 
 @pytest.fixture
 def open_page(browser: Any, watch: Watch, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """Return a function that opens a watched page, each in a context of its own.
-
-    Its arguments: ``url`` (None stays on an empty page), and what Playwright's ``new_context`` takes, such as
-    ``viewport`` and ``color_scheme``.
-    """
+    """Return a function that opens a watched page in a context of its own, with options of ``new_context``."""
     contexts = []
 
     def open_page(url: str | None = None, **options: Any) -> Any:

@@ -27,17 +27,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM
 
 
 def executed(path: Path) -> Any:
-    """Execute a notebook and return it with its outputs.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    nbformat.NotebookNode
-        Its cells' outputs are those that are kept.
-    """
+    """Execute a notebook and return it with the outputs that are kept."""
     # Imported here: they take seconds, which every process that runs tests would spend.
     import nbformat
     from nbclient import NotebookClient
@@ -120,10 +110,7 @@ def _clean(cell: Any) -> None:
 
 
 def main(names: list[str]) -> None:
-    """Execute notebooks in place, all or those whose names begin so, and print their sizes.
-
-    One that fails is left as it is, and the others are executed all the same.
-    """
+    """Execute notebooks in place, all or those whose names begin so, and print their sizes; skip those that fail."""
     import nbformat
     from nbclient.exceptions import CellControlSignal
 

@@ -9,7 +9,6 @@ import sys
 import time
 from typing import Any
 
-import numpy as np
 import pytest
 
 import bnnviz
@@ -64,31 +63,6 @@ def steps(run: bnnviz.Run) -> int:
 
 
 # The run.
-
-
-@pytest.mark.slow
-def test_draws_are_the_same_however_the_run_is_driven_and_watched():
-    options = {"draws": 40, "warmup": 10, "chains": 3, "seed": 3}
-    plain = bnnviz.sample("banana", "bps", **options)
-    run = bnnviz.start("banana", "bps", paused=True, **options)
-    page = Page(run.live())
-    for _ in range(3):
-        run.step()
-        page.ask()
-    run.step_event()
-    run.speed = 300
-    run.play()
-    for _ in range(10):
-        page.ask()
-        time.sleep(0.02)
-    run.pause()
-    page.settle()
-    run.speed = None
-    run.play()
-    while run.running:
-        page.ask()
-        time.sleep(0.005)
-    assert np.array_equal(run.wait().draws, plain.draws)
 
 
 def test_a_run_that_starts_paused_finds_its_start_and_waits(run):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import parametrizations, parametrize
+from torch.nn.utils import parametrizations
 
 INPUTS = 3
 
@@ -58,19 +58,8 @@ def autoencoder() -> nn.Module:
     return Computed(forward, encoder=nn.Linear(3, 4), head=head(3))
 
 
-class Symmetric(nn.Module):
-    """A parametrization: the symmetric part."""
-
-    def forward(self, w: Tensor) -> Tensor:
-        return (w + w.T) / 2
-
-
-def parametrized(made: Callable[[nn.Module], nn.Module], width: int = 3) -> Callable[[], nn.Module]:
-    return lambda: stack(made(nn.Linear(3, width)), nn.Tanh(), head(width))
-
-
-def symmetric(layer: nn.Module) -> nn.Module:
-    return parametrize.register_parametrization(layer, "weight", Symmetric())
+def parametrized(made: Callable[[nn.Module], nn.Module]) -> Callable[[], nn.Module]:
+    return lambda: stack(made(nn.Linear(3, 4)), nn.Tanh(), head())
 
 
 def hooked(made: Callable[[nn.Module], Any]) -> Callable[[], nn.Module]:
@@ -84,23 +73,9 @@ def hooked(made: Callable[[nn.Module], Any]) -> Callable[[], nn.Module]:
     return build
 
 
-def recurrent(kind: type[nn.Module], **options: Any) -> Callable[[], nn.Module]:
-    def build() -> nn.Module:
-        layer = kind(1, 4, batch_first=True, **options)
-        width = 4 * (2 if options.get("bidirectional") else 1)
-        return Computed(lambda m, x: m.head(m.layer(x[..., None])[0][:, -1]), layer=layer, head=head(width))
-
-    return build
-
-
-def cell() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        state = None
-        for column in x.split(1, 1):
-            state = m.cell(column, state)
-        return m.head(state[0])
-
-    return Computed(forward, cell=nn.LSTMCell(1, 4), head=head())
+def recurrent() -> nn.Module:
+    layer = nn.LSTM(1, 4, batch_first=True)
+    return Computed(lambda m, x: m.head(m.layer(x[..., None])[0][:, -1]), layer=layer, head=head())
 
 
 def attention() -> nn.Module:
@@ -113,17 +88,12 @@ def attention() -> nn.Module:
     )
 
 
-def transformer(layers: int = 0) -> Callable[[], nn.Module]:
-    def build() -> nn.Module:
-        layer: nn.Module = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
-        layer = nn.TransformerEncoder(layer, layers) if layers else layer
+def transformer() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        return m.head(m.layer(m.inner(x[..., None])).mean(1))
 
-        def forward(m: Any, x: Tensor) -> Tensor:
-            return m.head(m.layer(m.inner(x[..., None])).mean(1))
-
-        return Computed(forward, inner=nn.Linear(1, 4), layer=layer, head=head())
-
-    return build
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    return Computed(forward, inner=nn.Linear(1, 4), layer=layer, head=head())
 
 
 def branch_on_a_weight() -> nn.Module:
@@ -150,23 +120,12 @@ def fills() -> nn.Module:
     return Computed(forward, layers=nn.ModuleList([head(3) for _ in range(4)]), head=head())
 
 
-def adds_in_place() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        total = torch.zeros(len(x), 1, dtype=x.dtype)
-        total += m.head(x)
-        total.add_(torch.tanh(m.other(x)))
-        return total
-
-    return Computed(forward, head=head(3), other=head(3))
-
-
-def normalised(layer: nn.Module, shape: tuple[int, ...] = ()) -> nn.Module:
+def normalised(layer: nn.Module) -> nn.Module:
     """Give a normalisation statistics that it could have been trained to."""
     if getattr(layer, "running_mean", None) is not None:
         layer.running_mean.uniform_(-1, 1)
         layer.running_var.uniform_(0.5, 2)
-    inner = [nn.Unflatten(1, shape), layer, nn.Flatten()] if shape else [layer]
-    return stack(nn.Linear(3, 4), *inner, nn.Tanh(), head())
+    return stack(nn.Linear(3, 4), layer, nn.Tanh(), head())
 
 
 def seen_as_complex() -> nn.Module:
@@ -184,14 +143,6 @@ def empty_weight() -> nn.Module:
 def zeroes_its_input() -> nn.Module:
     def forward(m: Any, x: Tensor) -> Tensor:
         x[:, 0] = 0
-        return m.head(torch.tanh(x))
-
-    return Computed(forward, head=head(3))
-
-
-def doubles_its_input() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        x *= 2
         return m.head(torch.tanh(x))
 
     return Computed(forward, head=head(3))
@@ -240,36 +191,12 @@ def convolution() -> nn.Module:
     return stack(nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2), nn.ReLU(), nn.Flatten(), head())
 
 
-def bag(mode: str) -> Callable[[], nn.Module]:
-    return lambda: Computed(
-        lambda m, x: m.head(m.bag((x > 0).long())), bag=nn.EmbeddingBag(2, 4, mode=mode), head=head()
-    )
-
-
 def kernels() -> nn.Module:
     return Computed(
         lambda m, x: m.head(torch.exp(-torch.cdist(x, m.centres))),
         centres=nn.Parameter(torch.linspace(-1, 1, 12).view(4, 3)),
         head=head(),
     )
-
-
-def exponential_of_matrix() -> nn.Module:
-    matrix = nn.Parameter(torch.linspace(-0.5, 0.5, 9).view(3, 3))
-    return Computed(lambda m, x: m.head(x @ torch.linalg.matrix_exp(m.matrix)), matrix=matrix, head=head(3))
-
-
-def packed() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        lengths = 1 + (x > 0).sum(1).clamp_max(2)
-        rows = nn.utils.rnn.pack_padded_sequence(x[..., None], lengths, batch_first=True, enforce_sorted=False)
-        return m.head(m.layer(rows)[1][-1])
-
-    return Computed(forward, layer=nn.GRU(1, 4, batch_first=True), head=head())
-
-
-def embedding() -> nn.Module:
-    return Computed(lambda m, x: m.head(m.words((x > 0).long()).flatten(1)), words=nn.Embedding(2, 4), head=head(12))
 
 
 NEW_WEIGHT_NORM, NEW_SPECTRAL_NORM = parametrizations.weight_norm, parametrizations.spectral_norm
@@ -324,10 +251,6 @@ def broadcast_bias(layer: nn.Module) -> None:
 
 def step() -> nn.Module:
     return Computed(lambda m, x: m.head(torch.sign(m.inner(x))), inner=nn.Linear(3, 4), head=head())
-
-
-def threshold() -> nn.Module:
-    return stack(nn.Linear(3, 4), nn.Threshold(0.1, 3.0), head())
 
 
 def renormalised() -> nn.Module:

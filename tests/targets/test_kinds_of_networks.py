@@ -9,7 +9,7 @@ import numpy as np
 import odd_modules as odd
 import pytest
 import torch
-from odd_modules import Computed, frozen, head, hooked, parametrized, perceptron, recurrent, stack
+from odd_modules import Computed, frozen, head, hooked, parametrized, perceptron, stack
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -33,8 +33,8 @@ AT_ONCE: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         odd.autoencoder,
     ),
     "Parametrizations (`torch.nn.utils.parametrizations`)": (
-        parametrized(odd.NEW_WEIGHT_NORM, 4),
-        parametrized(odd.NEW_SPECTRAL_NORM, 4),
+        parametrized(odd.NEW_WEIGHT_NORM),
+        parametrized(odd.NEW_SPECTRAL_NORM),
     ),
     "`torch.nn.utils.weight_norm`, `spectral_norm`, `prune`": (
         hooked(odd.OLD_WEIGHT_NORM),
@@ -44,18 +44,12 @@ AT_ONCE: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         hooked(odd.unnormed),
         hooked(odd.broadcast_bias),
     ),
-    "A forward that takes derivatives by its inputs, with `torch.func`": (
-        odd.jacobian,
-        lambda: stack(odd.jacobian()),
-    ),
+    "A forward that takes derivatives by its inputs, with `torch.func`": (odd.jacobian,),
     "Attention, transformers": (
         odd.attention,
-        odd.transformer(),
+        odd.transformer,
     ),
-    "Normalisation in evaluation mode": (
-        lambda: odd.normalised(nn.BatchNorm1d(4)),
-        lambda: odd.normalised(nn.BatchNorm2d(2), (2, 2, 1)),
-    ),
+    "Normalisation in evaluation mode": (lambda: odd.normalised(nn.BatchNorm1d(4)),),
     "Tensors in plain attributes, buffers": (
         odd.own_matrix(torch.float32),
         odd.own_matrix(torch.float64),
@@ -68,53 +62,26 @@ AT_ONCE: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         odd.empty_weight,
         lambda: Computed(lambda m, x: m.head(x), unread=nn.Linear(5, 5), head=head(3)),
     ),
-    "A forward that writes into its inputs": (
-        odd.zeroes_its_input,
-        odd.doubles_its_input,
-    ),
+    "A forward that writes into its inputs": (odd.zeroes_its_input,),
     "Hooks, subclasses of layers, `torch.fx` graphs": (
         odd.with_hooks,
         lambda: stack(odd.DoubledLinear(3, 4), nn.Tanh(), head()),
     ),
-    "Steps: a sign, an argmax, a threshold": (
-        odd.step,
-        odd.threshold,
-    ),
-    "Convolution, Fourier transform, embedding": (
-        odd.convolution,
-        lambda: stack(nn.Unflatten(1, (1, 3)), nn.ConvTranspose1d(1, 2, 2), nn.Tanh(), nn.Flatten(), head(8)),
-    ),
-    "Kernels, linear algebra, bilinear layers, sampling on a grid": (
-        odd.kernels,
-        odd.exponential_of_matrix,
-    ),
+    "Steps: a sign, an argmax, a threshold": (odd.step,),
+    "Convolution, Fourier transform, embedding": (odd.convolution,),
+    "Kernels, linear algebra, bilinear layers, sampling on a grid": (odd.kernels,),
 }
 #: Networks that are evaluated for one chain after another.
 ONE_BY_ONE: dict[str, tuple[Callable[[], nn.Module], ...]] = {
-    "A forward that takes derivatives by its inputs, with `torch.autograd.grad`": (
-        odd.slope_of_inputs,
-        lambda: stack(nn.Flatten(), odd.slope_of_inputs()),
-    ),
-    "Recurrent layers": (
-        recurrent(nn.LSTM),
-        recurrent(nn.GRU, num_layers=2),
-    ),
-    "Real weights seen as complex ones (`torch.view_as_complex`)": (
-        odd.seen_as_complex,
-        lambda: stack(nn.Tanh(), odd.seen_as_complex()),
-    ),
+    "A forward that takes derivatives by its inputs, with `torch.autograd.grad`": (odd.slope_of_inputs,),
+    "Recurrent layers": (odd.recurrent,),
+    "Real weights seen as complex ones (`torch.view_as_complex`)": (odd.seen_as_complex,),
     "Branches on values": (
         odd.branch_on_a_weight,
         odd.branch_on_each_row,
     ),
-    "A forward that writes in place": (
-        odd.fills,
-        odd.adds_in_place,
-    ),
-    "Operations that are differentiable once": (
-        odd.differentiable_once,
-        lambda: stack(odd.differentiable_once()),
-    ),
+    "A forward that writes in place": (odd.fills,),
+    "Operations that are differentiable once": (odd.differentiable_once,),
 }
 
 
@@ -193,25 +160,15 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         odd.renormalised,
         odd.clipped,
     ),
-    "Tensors that were computed from parameters before": (
-        odd.computed_before("weight"),
-        odd.computed_before("bias"),
-    ),
-    "Lazy layers, the device `meta`": (
-        lambda: stack(nn.LazyLinear(4), nn.Tanh(), head()),
-        lambda: stack(nn.Linear(3, 4), nn.Tanh(), nn.LazyLinear(1)),
-    ),
-    "Outputs that are not finite": (
-        computed(lambda m, x: m.head(x) / 0),
-        computed(lambda m, x: (-m.head(x).square() - 1).log()),
-    ),
+    "Tensors that were computed from parameters before": (odd.computed_before("weight"),),
+    "Lazy layers, the device `meta`": (lambda: stack(nn.LazyLinear(4), nn.Tanh(), head()),),
+    "Outputs that are not finite": (computed(lambda m, x: m.head(x) / 0),),
     "Weights that are read from a list": (
         in_a_list("head.weight", "inner.weight"),
         in_a_list("inner.weight"),
     ),
     "Random numbers in evaluation mode, states kept from call to call": (
         computed(lambda m, x: m.head(functional.dropout(x))),
-        computed(lambda m, x: m.head(x + torch.randn_like(x))),
     ),
     "Rows whose outputs depend on each other": (
         computed(lambda m, x: m.head(functional.batch_norm(x, None, None, training=True))),
@@ -229,14 +186,8 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         copied_as("buffer"),
         overlapping(slice(0, 3), slice(2, 5)),
     ),
-    "Outputs of another shape or type": (
-        computed(lambda m, x: (m.head(x), x)),
-        computed(lambda m, x: {"outputs": m.head(x)}),
-    ),
-    "Casts to float32 in the forward": (
-        computed(lambda m, x: m.head(x.float())),
-        computed(lambda m, x: m.head(x.to(torch.float32))),
-    ),
+    "Outputs of another shape or type": (computed(lambda m, x: (m.head(x), x)),),
+    "Casts to float32 in the forward": (computed(lambda m, x: m.head(x.float())),),
 }
 
 TAKEN = AT_ONCE | ONE_BY_ONE

@@ -143,18 +143,12 @@ def test_gauss_newton_diagonal_is_that_of_a_linear_model():
     ("build", "words"),
     [
         (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), noise="unknown"), "fixed, learned"),
-        (
-            lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), "bernoulli", noise="learned"),
-            "no noise to learn",
-        ),
-        (lambda: bnnviz.BNN(nn.Linear(2, 1), (np.ones((5, 3)), np.ones(5))), "cannot read inputs"),
         (lambda: bnnviz.BNN(nn.Linear(3, 2), (np.ones((5, 3)), np.ones(5))), "one output"),
         (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(4))), "5 inputs"),
         (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.full((5, 3), np.nan), np.ones(5))), "missing or infinite"),
         (lambda: bnnviz.BNN(nn.Linear(3, 2), (np.ones((5, 3)), np.arange(5)), "categorical"), "must run from 0"),
         (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.arange(5)), "bernoulli"), "0 or 1"),
         (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), "cauchy"), "one of gaussian"),
-        (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), prior_sd=0.0), "prior_sd"),
         (
             lambda: bnnviz.BNN(
                 nn.Sequential(nn.BatchNorm1d(3, track_running_stats=False), nn.Linear(3, 1)), (np.eye(5, 3), np.ones(5))

@@ -210,15 +210,6 @@ def test_a_recording_predicts_in_a_fresh_process(kind: str, tmp_path: Path) -> N
     assert float(lines[1]) == pytest.approx(run.summary()["nll"], rel=1e-5)
 
 
-def test_a_run_goes_on_from_its_checkpoint() -> None:
-    import pickle
-
-    run = few("ordinal")
-    again = pickle.loads(pickle.dumps(run))
-    np.testing.assert_array_equal(again.draws, run.draws)
-    again.stop()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
 @pytest.mark.parametrize("kind", ["callable", "several", "negative_binomial"])

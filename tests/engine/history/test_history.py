@@ -34,8 +34,6 @@ SAMPLERS = {
     "boomerang": {"alpha": 1.5},
 }
 
-QUICK, LONGER = ("bps", "hmc"), ("sgld", "boomerang")
-
 
 def spec_of(sampler: str = "bps", **more: Any) -> Spec:
     return Spec(**{"target": "banana", "sampler": sampler, "chains": 2, "draws": None, "warmup": 5, **more}).checked()
@@ -109,7 +107,7 @@ def travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any, sampler: str) -> None:
     spec = spec_of(sampler)
 
@@ -146,7 +144,7 @@ def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(travel: Any, sampler: str) -> None:
     spec, change = spec_of(sampler), SAMPLERS[sampler]
 
