@@ -18,7 +18,6 @@ from bnnviz_app.components.guidance import scenes
 NAMES = sorted(path.stem for path in scenes.FOLDER.glob("*.json"))
 PARTS = {"caption", "path", "envelope", "prediction", "trace", "acf", "table", "transport"}
 HIDDEN = PARTS | {"status"}
-LONGEST = 330  # characters of a step: what can be read while the run is watched
 
 
 def test_there_are_enough_of_each_kind() -> None:
@@ -31,11 +30,8 @@ def test_there_are_enough_of_each_kind() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_can_be_shown(name: str) -> None:
     scene = scenes.load()[name]
-    assert scene.title and scene.summary.endswith((".", "?"))
     assert len(scene.steps) >= 2
-    for number, step in enumerate(scene.steps):
-        assert step.text.endswith((".", ":", "?"))
-        assert len(step.text) <= LONGEST, f"step {number + 1} has {len(step.text)} characters"
+    for step in scene.steps:
         assert step.spec == step.spec.checked()
         assert step.focus <= PARTS
         assert step.hide <= HIDDEN
@@ -48,9 +44,6 @@ def test_every_step_can_be_shown(name: str) -> None:
                 step.spec.replace(settings={**step.spec.settings, **value}).checked()
         if step.ask is not None:
             assert 0 <= step.ask.answer < len(step.ask.choices) <= 4
-            assert step.ask.answer_text(step.ask.answer).startswith("Right: ")
-            assert step.ask.answer_text(None).startswith("It is: ")
-            assert len(step.ask.reveal) <= LONGEST
 
 
 def test_a_step_is_shown_from_its_runs_beginning() -> None:

@@ -439,44 +439,13 @@ async def kill_worker_of(backend: Backend, handle) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_lives_on_the_cluster(backend: Backend) -> None:
-    async def main() -> None:
-        begin = time.monotonic()
-        handle = backend.start(plain(), factory=PLAIN)
-        assert time.monotonic() - begin < 0.05
-        assert handle.state == "starting"
-        assert await handle.scene() == {"title": "plain"}
-        assert handle.state == "running" and handle.notice is None
-        assert time.monotonic() - begin < 2
-        await handle.command("proposal")
-        assert (await pull(handle, "status"))["status"]["step"] == 1
-        await handle.command("event")
-        frame = await pull(handle, "status", "trace")
-        assert frame["status"]["step"] == 10 and len(frame["trace"]["values"]) == 10
-        with pytest.raises(BnnvizError) as refused:
-            await handle.command("change", settings={"loss": 1})
-        assert refused.value.field == "loss" and "gain" in refused.value.sentence
-        await handle.command("change", settings={"gain": 3.0})
-        await handle.command("play")
-        seen = [await pull(handle, "status") for _ in range(5)]
-        assert np.all(np.diff([frame["status"]["step"] for frame in seen]) > 0)
-        assert np.all(np.diff([frame["seq"] for frame in seen]) == 1)
-        assert [row["run_id"] for row in await census(backend)] == [handle.run_id]
-        await handle.command("stop")
-        assert handle.state == "ended" and "stopped" in handle.notice
-        assert await census(backend) == []
-        assert await handle.frame(["status"]) is None
-        with pytest.raises(BnnvizError, match="stopped"):
-            await handle.command("play")
-
-    asyncio.run(main())
-
-
-@pytest.mark.slow
 def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) -> None:
     async def main() -> None:
         handle = backend.start(plain(), factory=PLAIN)
         await handle.scene()
+        with pytest.raises(BnnvizError) as refused:
+            await handle.command("change", settings={"loss": 1})
+        assert refused.value.field == "loss"
         await handle.command("watch", chain=2)
         await handle.command("change", settings={"gain": 2.0})
         await handle.command("speed", value=100)
@@ -489,7 +458,11 @@ def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) -> None:
         assert (status["chain"], status["speed"], status["playing"]) == (2, 100, True)
         assert status["step"] >= step - 100 * checkpoints.LEAST_S
         assert (await handle.command("change", settings={"gain": 1.0}))["changes"] == 2
+        assert [row["run_id"] for row in await census(backend)] == [handle.run_id]
         await handle.command("stop")
+        assert handle.state == "ended" and await census(backend) == [] and await handle.frame(["status"]) is None
+        with pytest.raises(BnnvizError, match="stopped"):
+            await handle.command("play")
 
     asyncio.run(main())
 

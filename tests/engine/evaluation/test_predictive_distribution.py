@@ -13,9 +13,10 @@ from scipy import stats
 from scipy.stats import norm
 
 import bnnviz
+from bnnviz import diagnostics
 from bnnviz.data import DataSet, read_table
 from bnnviz.engine.evaluation import predictive_distribution as predicting
-from bnnviz.engine.evaluation.metrics import NetworkDraws
+from bnnviz.engine.evaluation.metrics import NetworkDraws, transforms
 from bnnviz.engine.evaluation.observables import ObservationLaw, quantiles
 from bnnviz.errors import BnnvizError
 
@@ -154,3 +155,46 @@ def test_a_network_on_a_table_predicts_a_file_as_it_predicts_a_frame(tmp_path: P
     assert plain.table() is None
     with pytest.raises(bnnviz.BnnvizError, match="read_table"):
         bnnviz.BNN(net, "new.csv")
+
+
+# --- probability integral transforms: with 40,000 exact draws within four standard errors, 4 / sqrt(40,000) = 0.02
+
+
+def test_transforms_are_those_of_the_closed_form_and_weights_count(linear: tuple) -> None:
+    given, mean, covariance = linear
+    z, t = given.target.data_set.scaled("test")
+    design = np.column_stack([z, np.ones(len(z))])
+    known = norm.cdf(t, design @ mean, np.sqrt(np.einsum("ri,ij,rj->r", design, covariance, design) + NOISE**2))
+    assert np.abs(transforms(given) - known).max() < 0.02
+    half = np.where(np.arange(DRAWS) % 2, 0.0, -np.inf)
+    moved = given._replace(theta=given.theta + 100 * (torch.arange(DRAWS) % 2 == 0)[:, None], log_weights=half)
+    assert np.abs(transforms(moved) - known).max() < 0.03
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_noise_that_is_too_small_has_intervals_that_hold_too_few_rows(share: float) -> None:
+    """Of known weights the law is the noise's: with a share s of the true sd the coverage is erf(z s / sqrt 2)."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (4000, 1))
+    y = x[:, 0] + rng.normal(size=4000)
+    data = DataSet(name="line", title="line", doc="", task="regression", x_train=x, y_train=y, x_test=x, y_test=y)
+    sd = data.standardiser.y_scale
+    target = bnnviz.BNN(torch.nn.Linear(1, 1), data, noise_sd=share / sd)
+    z, t = data.scaled("train")
+    fitted = np.linalg.lstsq(np.column_stack([z, np.ones(len(z))]), t, rcond=None)[0]
+    found = diagnostics.coverage(transforms(NetworkDraws(target, torch.as_tensor(fitted)[None], None, 1)))
+    quantile = norm.ppf((1 + found.levels) / 2)
+    known = 2 * norm.cdf(quantile * share) - 1
+    assert (np.abs(found.share - known) <= 4 * np.sqrt(known * (1 - known) / 4000)).all()
+
+
+def test_transforms_of_counts_are_uniform() -> None:
+    rng = np.random.default_rng(2)
+    x = np.zeros((4000, 1))
+    y = stats.poisson.rvs(2.5, size=4000, random_state=rng).astype(float)
+    module = torch.nn.Linear(1, 1)
+    target = bnnviz.BNN(module, (x, y), likelihood="poisson")
+    theta = torch.tensor([[0.0, float(np.log(2.5))]], dtype=torch.float64)
+    found = diagnostics.coverage(transforms(NetworkDraws(target, theta, None, 1)))
+    known = found.levels
+    assert (np.abs(found.share - known) <= 4 * np.sqrt(known * (1 - known) / 4000)).all()

@@ -92,12 +92,6 @@ def test_named_parameters_are_read_and_summed_up(tmp_path: Path) -> None:
     assert read.save(tmp_path / "run.nc").exists()
 
 
-def test_a_figure_of_a_recording_is_that_of_its_run(run: bnnviz.Run, read: bnnviz.api.recorded.PublicRecording) -> None:
-    ours, theirs = (plots.prediction(each) for each in (run, read))
-    for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(one.array(), other.array(), rtol=1e-5)
-
-
 def test_a_density_of_ones_own_is_read_with_it(tmp_path: Path) -> None:
     def potential(x: torch.Tensor) -> torch.Tensor:
         return 0.5 * x.square().sum(-1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import random
@@ -22,8 +21,6 @@ from families import QUICK, fitting, target_of
 import bnnviz
 from bnnviz import samplers
 from bnnviz.cli.main import main
-from bnnviz.engine.cluster.actor import LiveRun
-from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.recording import arrays, compare, reader
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.export import FORMS, export, to_arviz
@@ -246,67 +243,6 @@ def test_python_records_and_goes_on(home: Path, tmp_path: Path) -> None:
 
 
 # --- live runs
-
-
-def again(recording: Recording) -> ViewedRun:
-    """Do the run of a recording again, as far as it came, from its spec and change log."""
-    run = ViewedRun(Spec.from_json(recording.header["spec"]))
-    run.wait_for_compile = False
-    run.prepare()
-    for step, settings in [*recording.progress["changes"], (recording.progress["steps"], None)]:
-        step_to(run, step)
-        if settings is not None:
-            run.change(settings)
-    return run
-
-
-async def reached(run: LiveRun, step: int) -> None:
-    while (await run.scene())["step"] < step:
-        await run.frame(["status"])
-        await asyncio.sleep(0.02)
-
-
-@pytest.mark.slow
-def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_path: Path) -> None:
-    spec = BANANA.replace(draws=None)
-    runs = LiveRuns(tmp_path / "live")
-
-    async def drive() -> None:
-        run = LiveRun(spec, "a", factory=spec.factory, runs=runs, play=True)
-        await run.scene()
-        assert (await run.command("record", {"recording": "mine"}))["record"] == "mine"
-        with pytest.raises(BnnvizError, match="cannot name"):
-            await run.command("record", {"recording": "../mine"})
-        await run.command("record", {"recording": "ours"})
-        await reached(run, 400)
-        await run.command("change", {"settings": {"refresh_rate": 2.0}})
-        await reached(run, (await run.scene())["step"] + 600)
-        await run.stop()
-        while (await run.scene())["state"] != "ended":
-            await asyncio.sleep(0.02)
-
-    asyncio.run(drive())
-    recording = Recording(home / "ours")
-    recording.check()
-    assert recording.progress["steps"] > 1000
-    assert np.array_equal(recording.read_draws(), again(recording).draws)
-    assert len(recording.read_draws()[0]) > 10
-
-    async def go_on() -> None:
-        run = LiveRun(spec, "b", factory=spec.factory, runs=runs, record="ours", origin="ours")
-        assert (await run.scene())["step"] == before
-        await run.command("play", {})
-        await reached(run, before + 200)
-        await run.stop()
-        while (await run.scene())["state"] != "ended":
-            await asyncio.sleep(0.02)
-
-    before = recording.progress["steps"]
-    asyncio.run(go_on())
-    runs.close()
-    later = Recording(home / "ours")
-    assert later.progress["steps"] >= before + 200
-    assert np.array_equal(later.read_draws(), again(later).draws)
 
 
 # --- exports

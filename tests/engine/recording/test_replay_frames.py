@@ -87,21 +87,6 @@ def test_its_frames_are_those_of_a_run_that_is_driven_by_hand(shot: ReplayFrames
     assert same(copied(run.frame(["trace"]))["trace"], shot.frames[-1]["trace"])
 
 
-@pytest.mark.slow
-def test_changes_are_made_at_their_steps() -> None:
-    run = ViewedRun(SPEC)
-    run.prepare()
-    while run.steps < 90:
-        run.step_proposal()
-    run.change({"refresh_rate": 2.0})
-    while not run.finished:
-        run.advance(1.0)
-    reported = take_frames(PastRun(SPEC, run.changes, run.steps), 30)
-    run.frame([])
-    assert same(reported.frames[-1]["trace"], copied(run.frame(["trace"]))["trace"])
-    assert reported.frames[-1]["status"]["generation"] == 1
-
-
 def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
     from bnnviz.targets import Callable
 
