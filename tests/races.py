@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.engine.race.race import Race
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 
@@ -14,9 +13,3 @@ def race_of(*entries: Any, budget: int = 4_000, **shared: Any) -> RaceSpec:
     shared = {"target": "banana", "chains": 2, "seed": 4, "warmup": 5, **shared}
     named = [(entry, {}) if isinstance(entry, str) else entry for entry in entries]
     return RaceSpec(tuple(Spec(sampler=name, settings=own, **shared) for name, own in named), budget).checked()
-
-
-def finished(race: Race) -> Race:
-    while not race.finished:
-        race.advance(0.05)
-    return race

@@ -89,22 +89,3 @@ def test_a_page_has_its_style_sheets_from_this_server_however_it_is_built() -> N
     root = pn.Column(pn.pane.HTML("words"), pmui.Button(label="Go")).get_root(pn.state.curdoc)
     urls = [sheet.url for sheet in root.select({"type": ImportedStyleSheet})]
     assert urls and all(url.startswith("static/") for url in urls)
-
-
-@pytest.mark.parametrize("waits", [False, True])
-def test_a_button_does_what_it_is_for_and_waits_for_it(waits: bool) -> None:
-    done: list[int] = []
-
-    async def later() -> None:
-        await asyncio.sleep(0)
-        done.append(1)
-
-    async def press() -> None:
-        widgets.button("Go", later if waits else lambda: done.append(1)).clicks += 1
-        for _ in range(100):
-            await asyncio.sleep(0.01)
-            if done:
-                break
-
-    asyncio.run(press())
-    assert done == [1]

@@ -25,13 +25,6 @@ def test_without_events_the_path_is_seen_beside_the_prediction() -> None:
     assert shared_out({"path", "trace"})["main"] == ["path"]
 
 
-@pytest.mark.parametrize("used", [{"main": True}, {"main": False, "why": True}, dict.fromkeys(PLACES, True)])
-def test_each_line_of_the_grid_has_three_areas_and_each_place_its_own(used: dict[str, bool]) -> None:
-    areas = [line.split('"')[1].split() for line in grid(used).splitlines() if line.startswith('"')]
-    assert {len(line) for line in areas} == {3}
-    assert {name for line in areas for name in line} >= used.keys()
-
-
 def test_a_tab_brings_its_part_to_the_front_as_long_as_the_run_has_it() -> None:
     received: list[int] = []
     place = Place("main", lambda: received.append(1))

@@ -205,16 +205,3 @@ def test_the_answer_has_every_part_and_no_markup_of_the_table() -> None:
     text = answer_html(of_classes, "kind", (0.0, 1.0))
     assert "kind: &lt;yes&gt;, probability 0.80" in text and "0.375 nats" in text and "Near the training" in text
     assert not re.search("<yes>", text)
-
-
-def test_upload_reads_as_the_options_say() -> None:
-    base = Spec(target="network", target_settings={"hidden": "4"}, draws=None).checked()
-    spec, notes = upload.attach(base, FILE, "h.csv", "price", leave_out=("day", "kind"), missing=("-999",))
-    assert spec.file["inputs"] == 3 and any("Left out" in note for note in notes)
-
-
-def test_the_verdict_has_the_tone_of_its_code() -> None:
-    bar = VerdictBar(lambda: None, lambda: None)
-    for code, tone in (("usable", "good"), ("not_usable", "bad"), ("usable_with_care", "")):
-        bar.update({"verdict": {"text": "So.", "code": code}})
-        assert f"class='{tone}'" in bar._text.object

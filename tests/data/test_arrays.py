@@ -68,7 +68,7 @@ SAME = {
 }
 REFUSED = {
     "meta": torch.ones(2, 2, device="meta"),
-    "nested": torch.nested.nested_tensor([torch.ones(3), torch.ones(2)]),
+    "nested": torch.nested.nested_tensor([torch.ones(3), torch.ones(2)], layout=torch.jagged),
     "hidden by a mask": np.ma.array(ROWS, mask=ROWS == 2),
     "words": pd.DataFrame({"size": [1.0, 2.0], "colour": ["red", "blue"]}),
     "categories": pd.DataFrame({"k": pd.Categorical(["u", "v"])}),

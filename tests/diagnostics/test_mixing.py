@@ -18,6 +18,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.models import mlp
 from bnnviz.samplers.observers import Draws
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 
 class Line(nn.Module):
@@ -161,7 +162,6 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
 
 def test_a_summary_of_too_few_draws_says_none():
     run = ViewedRun(Spec(target="gaussian", sampler="bps", chains=2, draws=3, warmup=0).checked())
-    while not run.finished:
-        run.advance(0.1)
+    finished(run)
     found = run.summary()
     assert [found[name] for name in ("ess_min", "ess_tail_min", "ess_pc1", "ess_energy", "ess_per_s")] == [None] * 5

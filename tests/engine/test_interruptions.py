@@ -298,14 +298,6 @@ def test_runs_in_threads() -> None:
     assert not np.array_equal(runs[1].draws, runs[0].draws)
 
 
-@pytest.mark.slow
-def test_runs_in_joblib() -> None:
-    joblib = pytest.importorskip("joblib")
-    runs = joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(sampled)(seed) for seed in (4, 5))
-    pytest.importorskip("joblib.externals.loky").get_reusable_executor().shutdown()
-    assert np.array_equal(runs[0].draws, sampled(4).draws)
-
-
 @contextmanager
 def default(change: Callable[[Any], Any], value: Any, usual: Any) -> Iterator[None]:
     change(value)

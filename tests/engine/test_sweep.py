@@ -26,6 +26,7 @@ from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import EXPERIMENTS, Case, Experiment, find
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("zarr")
@@ -53,8 +54,7 @@ def seeds(count: int, **base: object) -> dict[str, Spec]:
 
 def uninterrupted(spec: Spec) -> np.ndarray:
     run = Run(spec)
-    while not run.finished:
-        run.advance(0.2)
+    finished(run)
     return run.draws
 
 

@@ -16,14 +16,14 @@ from bnnviz.cli.main import app
 from bnnviz.engine.wells import RUNS, Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.wells import WellsSpec
+from tests.driven import finished
 
 PARTS = ["status", "caption", "table", "wells", "ledger", "pooled", "ratio"]
 
 
 def done(**values: object) -> Wells:
     wells = Wells(WellsSpec(values))
-    while not wells.finished:
-        wells.advance(1.0)
+    finished(wells)
     return wells
 
 
@@ -74,8 +74,7 @@ def test_steps_and_frames_do_not_change_what_comes(figure: Wells) -> None:
         wells.step_proposal()
         wells.frame(PARTS)
     wells.step_event()
-    while not wells.finished:
-        wells.advance(0.05)
+    finished(wells)
     assert wells.summary() == figure.summary()
     assert wells.steps == 10 and wells.progress == 1.0
 

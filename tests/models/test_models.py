@@ -40,15 +40,6 @@ def test_forward_is_the_formula(activation, function):
     torch.testing.assert_close(network(x), expected)
 
 
-def test_the_networks_can_be_batched_over_weights():
-    network = mlp(1, (5,), 1)
-    weights = {name: torch.stack([p, 2 * p]) for name, p in network.named_parameters()}
-    x = torch.randn(7, 1)
-    outputs = torch.func.vmap(lambda w: torch.func.functional_call(network, w, (x,)))(weights)
-    assert outputs.shape == (2, 7, 1)
-    torch.testing.assert_close(outputs[0], network(x))
-
-
 @pytest.mark.parametrize(
     ("sizes", "field"),
     [

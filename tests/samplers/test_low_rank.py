@@ -11,6 +11,7 @@ from bnnviz.samplers.mcmc import low_rank
 from bnnviz.samplers.mcmc.low_rank import LowRank
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 DIM, CHAINS = 200, 4
 STRETCHES = np.array([30.0, 8.0, 3.0, 1 / 3, 1 / 8, 1 / 30])
@@ -97,6 +98,5 @@ def test_a_run_is_restored_with_it() -> None:
         run.step_proposal()
     again = Run.restore(run.checkpoint())
     for each in (run, again):
-        while not each.finished:
-            each.advance(0.2)
+        finished(each)
     np.testing.assert_array_equal(run.draws, again.draws)

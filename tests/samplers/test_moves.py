@@ -9,17 +9,12 @@ from families import DISCRETE, QUICK, STOCHASTIC, fitting, target_of
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 ROWS = Spec("logistic_regression", {}, "sgld", {"batch_size": 20, "thin": 7}, chains=3, draws=30, device="cpu")
 NETWORK = Spec(
     "network", {"data": "toy_c", "hidden": "4"}, "sgld", {"mode_steps": 50}, chains=3, draws=None, device="cpu"
 )
-
-
-def finished(run: ViewedRun) -> ViewedRun:
-    while not run.finished:
-        run.advance(0.2)
-    return run
 
 
 @pytest.mark.slow
@@ -54,12 +49,6 @@ def test_a_chain_that_diverges_is_named_and_the_others_go_on() -> None:
     assert 0 < len(stopped) < 16
     assert run.phase == "done"
     assert np.isfinite(run.draws).all()
-
-
-def test_batches_need_rows() -> None:
-    with pytest.raises(BnnvizError, match="needs a target with data rows") as caught:
-        ViewedRun(Spec("banana", {}, "sgld", {"batch_size": 3}, draws=5).checked()).prepare()
-    assert caught.value.field == "batch_size"
 
 
 def test_a_trajectory_costs_its_own_gradients() -> None:

@@ -15,6 +15,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 SMALL = {"draws_each": 20, "sigma0": 0.7}
 
@@ -22,12 +23,6 @@ SMALL = {"draws_each": 20, "sigma0": 0.7}
 def spec(sampler: str = "pmcnet", target: str = "banana", **more: object) -> Spec:
     values = {"settings": SMALL, "chains": 6, "draws": 20, "warmup": 60, "seed": 3} | more
     return Spec(target, values.pop("target_settings", {}), sampler, **values)
-
-
-def finished(run: ViewedRun) -> ViewedRun:
-    while not run.finished:
-        run.advance(0.5)
-    return run
 
 
 @pytest.mark.parametrize("sampler", ["pmcnet", "pmcnet_light"])
@@ -210,8 +205,7 @@ def test_a_entry_of_a_race_is_measured_with_its_weights() -> None:
         for name, settings in (("pmcnet", {"draws_each": 25, "sigma0": 1.0}), ("hmc", {}))
     )
     race = Race(RaceSpec(entries, budget=20_000))
-    while not race.finished:
-        race.advance(0.5)
+    finished(race)
     rows = {row["name"]: row for row in race.view.table()}
     assert rows["PMCnet"]["error"] < 0.3 and math.isnan(rows["PMCnet"]["rhat"])
     assert all(entry.gradients <= 20_000 for entry in race.entries)

@@ -128,3 +128,24 @@ def test_parts_are_sampled_by_name() -> None:
     for wrong, statement in ((["hed"], "hed"), ([], "names no part"), ([1], "no such part")):
         with pytest.raises(BnnvizError, match=statement):
             bnnviz.BNN(module, data, "categorical", sample=wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sampler", "settings"),
+    [
+        ("mc_dropout", {"steps": 100}),
+        ("bbb", {"steps": 100}),
+        ("sgld", {"start": "random"}),
+        ("bps", {"start": "random"}),
+        ("laplace", {}),
+    ],
+)
+def test_samplers_leave_frozen_parameters_alone(sampler: str, settings: dict) -> None:
+    module = perceptron()
+    module[0].requires_grad_(False)
+    module.extend([nn.Tanh(), nn.Linear(1, 1)])
+    target = bnnviz.BNN(module, (X, Y), prior_sd=1.2, noise_sd=0.4)
+    run = bnnviz.sample(target, sampler, chains=2, draws=20, warmup=10, settings=settings)
+    assert run.draws.shape == (2, 20, 6)
+    assert np.isfinite(run.draws).all()

@@ -17,6 +17,7 @@ from bnnviz.models import image_network
 from bnnviz.models.resnet20 import FilterResponseNorm
 from bnnviz.specs.run import Spec
 from bnnviz.targets import bnn_curvature
+from tests.driven import finished
 
 # --- the networks
 
@@ -251,8 +252,7 @@ def test_every_sampler_samples_a_convolutional_network(bars, name):
         return
     run = ViewedRun(spec)
     run.prepare()
-    while not run.finished:
-        run.advance(1.0)
+    finished(run)
     assert run.error is None and run.draws.shape[1] == 3 and np.isfinite(run.draws).all()
     part = run.frame(["prediction"])["prediction"]
     assert part["kind"] == "classes" and len(part["mean"]) == TEST_ROWS

@@ -44,17 +44,6 @@ def networks() -> list[targets.BNN]:
     return built
 
 
-class Residual(nn.Module):
-    """A module that is no plain stack of layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.norm, self.out = nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.out(self.norm(x + torch.tanh(self.inner(x))))
-
-
 def two_far_apart(x: torch.Tensor) -> torch.Tensor:
     """Return U of two unit normals at -20 and 20, whose second derivative is nan in torch (0 times infinity)."""
     return -torch.logaddexp(-0.5 * (x - 20).square(), -0.5 * (x + 20).square()).sum(-1)
@@ -113,30 +102,11 @@ def test_logistic_moments_agree_with_importance_sampling():
     assert np.allclose((draws - mean).T @ ((draws - mean) * weight[:, None]), target.cov(), atol=0.02)
 
 
-def test_any_module_is_a_target():
-    torch.manual_seed(0)
-    x, y = np.random.default_rng(0).standard_normal((20, 3)), np.zeros(20)
-    module = Residual()
-    target = bnnviz.BNN(module, (x, y), noise="fixed").to("cpu", torch.float64)
-    flat = torch.cat([p.detach().reshape(-1) for p in module.parameters()]).double()
-    expected = module.double()(torch.as_tensor(x))
-    assert torch.allclose(target.outputs(flat[None], target.x)[0], expected)
-    assert target.gradient(flat[None])[1].shape == (1, target.dim)
-    assert len(target.names()) == target.dim
-
-
 def test_data_sets_can_be_named():
     net = nn.Sequential(nn.Linear(1, 5), nn.Tanh(), nn.Linear(5, 1))
     assert bnnviz.BNN(net, "toy_c", noise_sd=0.1).examples == 28
     with pytest.raises(bnnviz.BnnvizError, match="toy_c"):
         bnnviz.BNN(net, "toy_z")
-
-
-def test_gauss_newton_diagonal_is_that_of_a_linear_model():
-    x = np.random.default_rng(0).standard_normal((40, 3))
-    target = bnnviz.BNN(nn.Sequential(nn.Linear(3, 1)), (x, np.zeros(40)), noise_sd=0.5).to("cpu", torch.float64)
-    expected = np.append((x**2).sum(0), 40) / 0.25
-    assert np.allclose(target.curvature_diagonal(torch.zeros(4, dtype=torch.float64)).numpy(), expected)
 
 
 @pytest.mark.parametrize(
@@ -179,15 +149,6 @@ CLASSES = {  # three classes on a line
     "x_test": np.arange(9.0)[:, None],
     "y_test": np.arange(9) // 3,
 }
-
-
-def test_scores_of_two_classes_are_those_of_the_mean_chance():
-    """Two draws of a logit that is the same everywhere: the probabilities are averaged, not the logits."""
-    target = bnnviz.BNN(nn.Linear(2, 1), "moons", "bernoulli").to("cpu", torch.float64)
-    found = scores(target, torch.tensor([[[0.0, 0.0, 3.0], [0.0, 0.0, -1.0]]], dtype=torch.float64))
-    probability = (1 / (1 + np.exp(-3)) + 1 / (1 + np.exp(1))) / 2
-    assert found["accuracy"] == pytest.approx(0.5)
-    assert found["nll"] == pytest.approx(-0.5 * (np.log(probability) + np.log(1 - probability)))
 
 
 def test_points_take_the_place_of_the_training_rows():

@@ -29,17 +29,7 @@ class ErrorTest(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownAnswers:
-    """Known answers of a target.
-
-    Parameters
-    ----------
-    mean, variance : ndarray, shape (dim,)
-        Known without an error.
-    quantiles : ndarray, shape (2, dim), or None
-        Of exact draws at `LEVELS`; None where there are none.
-    level_se : ndarray, shape (2,)
-        Standard errors of the probability to be below them.
-    """
+    """Exact moments (dim,) of a target, and quantiles (2, dim) of exact draws with standard errors of their levels."""
 
     mean: np.ndarray
     variance: np.ndarray

@@ -71,14 +71,7 @@ def move(sampler: Sampler, rng: RandomNumbers, state: Any, x0: np.ndarray) -> An
 
 
 def follow(sampler: Sampler, rng: RandomNumbers, state: Any, draws: int, patience: float = float("inf")) -> ChainDraws:
-    """Follow all chains until each has made its draws.
-
-    Raises
-    ------
-    BnnvizError
-        If it takes longer than ``patience`` seconds. How fast a chain is depends on where it is, so the others alone
-        would be biased.
-    """
+    """Follow all chains until each has made its draws; the quick ones alone would be biased."""
     state = sampler.freeze(rng, state)
     draw_collector, chains, dim = sampler.draw_collector(rng, state), *state.x.shape
     kept = torch.zeros(chains, draws, dim, dtype=state.x.dtype)
@@ -127,14 +120,7 @@ def run_chains(
 
 
 def compare(draws: np.ndarray, truth: np.ndarray) -> Verdict:
-    """Compare means, squares, cross products and quantiles with those of exact draws or known moments.
-
-    Parameters
-    ----------
-    draws : ndarray, shape (chains, draws, dim)
-    truth : ndarray, shape (n, dim)
-        Many independent draws from the truth (their own error is added).
-    """
+    """Compare draws (chains, draws, dim) with many exact draws (n, dim), whose own error is added."""
     figures, reference, labels = [], [], []
     dim = draws.shape[2]
 

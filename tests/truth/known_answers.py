@@ -102,23 +102,7 @@ def _fits(sampler: samplers.Sampler, target: targets.Target) -> bool:
 def measure(
     case: SamplerCase, target: targets.Target, patience: float = 60.0, draws: int = DRAWS, chains: int = CHAINS
 ) -> list[ErrorTest]:
-    """Return the tests of a case.
-
-    Parameters
-    ----------
-    case : SamplerCase
-    target : Target
-        One that knows its moments.
-    patience : float
-        Seconds that the chains may take.
-    draws, chains : int
-        Draws of each chain, and how many chains.
-
-    Raises
-    ------
-    BnnvizError
-        If the chains are too slow.
-    """
+    """Return the tests of a case on a target that knows its moments; raise if the chains take too many seconds."""
     sampler, truth = case.make(), _truth(target)
     # Where the chains do not start in the law that the draws follow, the first half of the draws is forgotten.
     settled = case.right and truth.quantiles is not None

@@ -26,12 +26,7 @@ _AT = (-0.5, 1.5)  # inputs whose predictions are ranked: between the data, and 
 
 
 class Replications(BNN):
-    """The posterior of a 1-3-1 network where each chain has observations (chains, rows) of its own.
-
-    Parameters
-    ----------
-    y : Tensor, shape (chains, rows)
-    """
+    """The posterior of a 1-3-1 network where each chain has observations (chains, rows) of its own."""
 
     def __init__(self, y: Tensor) -> None:
         x = np.linspace(-1, 1, y.shape[1])
@@ -45,22 +40,7 @@ class Replications(BNN):
 
 
 class SimulatedNetwork:
-    """Weights from the prior, and data from the weights.
-
-    Parameters
-    ----------
-    replications : int
-        How many.
-    seed : int
-        Of the weights, the data and the places.
-
-    Attributes
-    ----------
-    target : Replications
-        The posterior given the data, for twice as many chains: those that go on, and those that go back.
-    quantities : list of str
-        What is ranked.
-    """
+    """Weights from the prior, data from the weights, and the posterior of chains that go on and that go back."""
 
     quantities = ("prediction_inside", "prediction_outside", "log_likelihood", "log_prior", "weight")
 
@@ -74,13 +54,7 @@ class SimulatedNetwork:
         self.target = Replications(self.y.repeat(2, 1)).to("cpu", torch.float64)
 
     def ranks(self, sampler: Sampler, patience: float = float("inf")) -> dict[str, np.ndarray]:
-        """Return for each quantity the truth's rank (replications,) among the draws, 0 ... PLACES - 1.
-
-        Raises
-        ------
-        BnnvizError
-            If the chains take longer than ``patience`` seconds.
-        """
+        """Return for each quantity the truth's rank (replications,) among the draws, 0 ... PLACES - 1."""
         both = self.theta.repeat(2, 1).numpy()
         mode = np.zeros(self.target.dim) if sampler.needs_mode else None
         rng = seeded(self.seed)

@@ -16,6 +16,7 @@ from bnnviz.samplers import warmup
 from bnnviz.samplers.random import PreDrawnNumbers, RandomNumbers
 from bnnviz.samplers.tree import flat, rebuilt
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 SAMPLERS = {"nuts": {"step_size": 0.1, "metric": "unit"}, "bps": {}, "sgld": {"step_size": 0.01}}
@@ -181,8 +182,7 @@ def test_a_run_on_a_gpu_samples_the_target_and_goes_on_on_the_cpu(monkeypatch: p
     assert np.array_equal(restored.draws, run.draws)
     monkeypatch.undo()
     for each in (run, restored):
-        while not each.finished:
-            each.advance(0.2)
+        finished(each)
         found = each.draws.mean(1)
         z = (found.mean(0) - each.target.mean()) / (found.std(0, ddof=1) / len(found) ** 0.5)
         assert np.abs(z).max() < 4.5
@@ -199,6 +199,5 @@ def test_a_run_goes_on_from_the_random_numbers_of_another_kind_of_device() -> No
     runs = [Run.restore(foreign) for _ in range(2)]
     for each in runs:
         assert each.notes[-1].values == {"device": "cpu"}
-        while not each.finished:
-            each.advance(0.2)
+        finished(each)
     assert np.array_equal(runs[0].draws, runs[1].draws), "the checkpoint alone says how it goes on"

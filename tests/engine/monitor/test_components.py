@@ -11,6 +11,7 @@ from bnnviz import diagnostics
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import Draws
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 RNG = np.random.default_rng(4)
 WIDE = RNG.normal(size=(3, 80, 5)) * (5.0, 3.0, 1.0, 0.5, 0.1)
@@ -85,8 +86,7 @@ def test_the_last_axis_is_the_narrowest_along_which_draws_vary(shape):
 def test_a_sample_statistic_is_followed_by_its_name() -> None:
     spec = Spec(target="gaussian", target_settings={"size": 5}, sampler="nuts", chains=2, draws=60, warmup=5)
     run = ViewedRun(spec)
-    while not run.finished:
-        run.advance(0.5)
+    finished(run)
     trace, acf = shown(run, kind="stat", name="n_steps")
     assert trace["label"] == "n_steps" and acf
     np.testing.assert_array_equal(trace["values"], run.sample_stats["n_steps"])

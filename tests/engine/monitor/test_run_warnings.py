@@ -16,6 +16,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.messages import Message, Remedy
 from bnnviz.models import mlp
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 GOOD = {"rhat_max": 1.005, "ess_min": 900.0, "widening": {"share": 0.01, "se": 0.02}}
 WEIGHTED = {"pareto_k": 0.5, "weight_ess_share": 0.4}
@@ -106,8 +107,7 @@ def test_the_summary_of_a_run_has_its_warnings() -> None:
         seed=1,
     )
     made = ViewedRun(network)
-    while not made.finished:
-        made.advance()
+    finished(made)
     assert "rhat_functions" in {each.code for each in made.summary()["warnings"]}
 
 

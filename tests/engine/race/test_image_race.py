@@ -11,6 +11,7 @@ from bnnviz.engine.evaluation.attack import EPS
 from bnnviz.engine.race.image_race import ImageRace
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import ImageRaceSpec
+from tests.driven import finished
 
 TARGET = {"data": "mnist", "network": "mlp", "train_rows": 200, "test_rows": 60}
 SGLD = {"sampler": "sgld", "warmup": 2, "settings": {"batch_size": 20, "step_size": 1e-4, "mode_steps": 60}}
@@ -23,8 +24,7 @@ def spec(budget: int = 6000, **changes: object) -> ImageRaceSpec:
 
 
 def ended(gallery: ImageRace) -> ImageRace:
-    while not gallery.finished:
-        gallery.advance(0.05)
+    finished(gallery)
     return gallery
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from races import finished, race_of
+from races import race_of
 
 import bnnviz
 from bnnviz.engine.host import Host
@@ -23,6 +23,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 from bnnviz.specs.race import MOST, RaceSpec
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 SAMPLERS = [item["name"] for item in catalogue.load()["samplers"]]
 WILD = {"step_size": 100.0}  # far beyond where the scheme is stable

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from races import finished, race_of
+from races import race_of
 
 from bnnviz import samplers
 from bnnviz.engine.race import estimates, reference
 from bnnviz.engine.race.race import Race
+from tests.driven import finished
 
 _ENDED: list[Race] = []
 

@@ -20,6 +20,7 @@ from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 SPEC = Spec(target="banana", sampler="bps", chains=2, draws=30, warmup=5, device="cpu").checked()
 # What a clock has a part in.
@@ -47,8 +48,7 @@ def shot() -> ReplayFrames:
 def test_a_film_ends_where_the_run_ends(shot: ReplayFrames) -> None:
     run = ViewedRun(SPEC)
     run.prepare()
-    while not run.finished:
-        run.advance(1.0)
+    finished(run)
     assert shot.steps[:14] == list(range(14))
     assert np.all(np.diff(shot.steps) > 0)
     # The last block of a run goes on when its draws are made; a film's does not.
@@ -94,8 +94,7 @@ def test_a_run_of_this_process_is_done_again_on_its_own_target() -> None:
         Spec(target="own", sampler="hmc", chains=2, draws=8, warmup=2, device="cpu"),
         target=Callable(lambda x: (x**2).sum(1) / 2, 2),
     )
-    while not run.finished:
-        run.advance(1.0)
+    finished(run)
     reported = take_frames(run, 10)
     assert same(reported.frames[-1]["trace"], copied(run.frame(["trace"]))["trace"])
 
@@ -158,8 +157,7 @@ def test_a_broken_film_is_one_sentence(shot: ReplayFrames, tmp_path: Path) -> No
 
 def test_a_spec_a_saved_run_and_a_folder_are_read(tmp_path: Path) -> None:
     run = ViewedRun(SPEC)
-    while not run.finished:
-        run.advance(1.0)
+    finished(run)
     written = tmp_path / "spec.json"
     written.write_text(json.dumps(SPEC.to_json()))
     assert read_past(written) == PastRun(SPEC)

@@ -14,16 +14,11 @@ from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers import REGISTRY
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 
 def spec(sampler: str = "nuts", **changes: object) -> Spec:
     return Spec(target="gaussian", sampler=sampler, chains=3, **{"draws": 30, "warmup": 5, **changes})
-
-
-def finished(run: ViewedRun) -> ViewedRun:
-    while not run.finished:
-        run.advance(0.5)
-    return run
 
 
 @pytest.fixture(scope="module")

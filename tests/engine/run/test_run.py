@@ -18,6 +18,7 @@ import bnnviz
 from bnnviz import targets
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 PARTS = [
     *("status", "caption", "events", "envelope", "path", "ratios", "prediction", "trace", "acf", "table"),
@@ -27,12 +28,6 @@ PARTS = [
 
 def spec(**changes) -> Spec:
     return Spec(**({"target": "banana", "sampler": "bps", "chains": 3, "draws": 60, "warmup": 20} | changes)).checked()
-
-
-def finished(run: ViewedRun) -> ViewedRun:
-    while not run.finished:
-        run.advance(0.05)
-    return run
 
 
 def prepared(spec: Spec) -> ViewedRun:

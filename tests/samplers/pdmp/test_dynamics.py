@@ -17,6 +17,7 @@ from bnnviz.samplers.pdmp.dynamics import Dynamics
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 seeds = st.integers(0, 10_000)
 RNG = seeded(0)
@@ -190,8 +191,7 @@ def test_without_learning_the_reference_is_that_of_the_mode() -> None:
     run = Run(Spec(target="gaussian", sampler="boomerang", settings=settings, chains=2, draws=4, device="cpu"))
     run.prepare()
     reference = run.state.adaptation.scaling
-    while not run.finished:
-        run.advance(0.1)
+    finished(run)
     assert run.state.adaptation.scaling is reference
 
 

@@ -13,6 +13,7 @@ from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.pdmp.warmup import Energies, RefreshCounts
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 from tests.quick_cases import some_quick
 
 ALL = torch.ones(4, dtype=torch.bool)
@@ -31,12 +32,6 @@ def run_of(sampler: str, target: str = "gaussian", draws: int = 1, chains: int =
         **more,
     )
     return Run(spec)
-
-
-def finished(run: Run) -> Run:
-    while not run.finished:
-        run.advance(0.1)
-    return run
 
 
 def windows_of(rows: torch.Tensor) -> Energies:

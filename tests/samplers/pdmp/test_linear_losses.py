@@ -80,18 +80,6 @@ def test_no_proposal_lies_above(sampler: str) -> None:
     assert 0 < run.summary()["acceptance"] < 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sampler", STRAIGHT)
-def test_the_posterior_is_left_as_it_is(sampler: str) -> None:
-    target = logistic(30)
-    mean, cov = target.mean(), target.cov()
-    begun = np.random.default_rng(0).multivariate_normal(mean, cov, 512)
-    scaling = torch.tensor(cov.diagonal() ** 0.5) if sampler == "sigma_bps" else None
-    process = samplers.REGISTRY.get(sampler)(spacing=0.7, **EXACT)
-    draws = run_chains(target, process, begun, 150, mode=mean, scaling=scaling)
-    assert compare_moments(draws[:, 50:], mean, cov).p > LEVEL
-
-
 REFUSED = [
     ("banana", "bps", EXACT, "needs a target with data rows"),
     ("two_data", "boomerang", EXACT, "a process with straight paths"),

@@ -13,6 +13,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.draw_collector import PathDrawCollector
 from bnnviz.specs.run import Spec
+from tests.driven import finished
 
 SAMPLERS = ["bps", "sigma_bps", "zigzag", "boomerang"]
 #: |z| of a normal estimate that p < 1e-4 over the 6 x 2 estimates allows.
@@ -60,8 +61,7 @@ def worst(sampler: str, target: str = "gaussian", **settings: object) -> float:
         requested if target == "gaussian" else requested.replace(target=target, target_settings={"bend": 0.4})
     )
     run.prepare()
-    while not run.finished:
-        run.advance(0.2)
+    finished(run)
     found = run.path_moments()
     mean, variance = run.target.mean(), np.diag(run.target.cov())
     return float(
