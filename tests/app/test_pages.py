@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -16,7 +15,6 @@ from bokeh.models import ImportedStyleSheet
 from panel.io.state import set_curdoc
 
 from bnnviz_app import page as document
-from bnnviz_app.components import widgets
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.base import RunPage
 from bnnviz_app.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bnnviz.figures.places import PLACES, grid, shared_out
+from bnnviz.figures.places import shared_out
 from bnnviz_app.components.cards.chip import FEWEST, Chip, judged
 from bnnviz_app.components.cards.places import Place
 

@@ -14,7 +14,6 @@ import pytest
 from bnnviz import data
 from bnnviz.engine.automatic.plan import CHAINS, _candidates
 from bnnviz.engine.automatic.tables import DEFAULTS, units
-from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
 from bnnviz.specs.upload import fields_of, read_texts
 from bnnviz_app.access.roles import OWNER, STUDENT
@@ -22,7 +21,6 @@ from bnnviz_app.address import Visit
 from bnnviz_app.components.tables import opening
 from bnnviz_app.components.tables.answer import answer_html
 from bnnviz_app.components.tables.opening import TableChoices, look
-from bnnviz_app.components.tables.verdict_bar import VerdictBar
 from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.pages.lab import LabPage
 

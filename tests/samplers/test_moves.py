@@ -7,7 +7,6 @@ import pytest
 from families import DISCRETE, QUICK, STOCHASTIC, fitting, target_of
 
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from tests.driven import finished
 

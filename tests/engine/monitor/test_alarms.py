@@ -8,36 +8,13 @@ import torch
 from torch import Tensor
 
 import bnnviz
-from benchmarks.posteriors.densities import eight_schools_centred
+from benchmarks.posteriors.catalogue import POSTERIORS
 from bnnviz import diagnostics
-
-SCHOOLS = {
-    "y": torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0]),
-    "sd": torch.tensor([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0]),
-}
 
 
 def walls(x: Tensor) -> Tensor:
     """A normal density between two steep walls, into which trajectories run."""
     return x.square().sum(-1) / 2 + 1e6 * (x.abs() - 1).clamp_min(0).square().sum(-1)
-
-
-def schools(x: Tensor) -> Tensor:
-    return eight_schools_centred({name: values.to(x) for name, values in SCHOOLS.items()}, x)
-
-
-def sd_of_log_tau() -> float:
-    """Integrate over log tau; given tau, mu and the effects are Gaussian."""
-    y, noise = (SCHOOLS[name].double().numpy() for name in ("y", "sd"))
-    t = np.linspace(-25, 10, 20_000)[:, None]
-    spread = noise**2 + np.exp(2 * t)
-    variance = 1 / ((1 / spread).sum(1) + 1 / 25)
-    mean = variance * (y / spread).sum(1)
-    logs = -(np.log(spread) + y**2 / spread).sum(1) / 2 + np.log(variance) / 2 + mean**2 / variance / 2
-    logs += t[:, 0] - np.log1p(np.exp(2 * t[:, 0]) / 25)
-    mass = np.exp(logs - logs.max())
-    mass /= mass.sum()
-    return float(np.sqrt(mass @ t[:, 0] ** 2 - (mass @ t[:, 0]) ** 2))
 
 
 def codes(run: bnnviz.Run) -> set[str]:
@@ -55,8 +32,9 @@ def test_trajectories_that_run_into_walls_are_reported(sampler: str) -> None:
 
 @pytest.mark.slow
 def test_eight_schools_whose_small_spreads_are_missed_are_reported() -> None:
-    run = bnnviz.sample(schools, "hmc", dim=10, chains=4, draws=250, warmup=150, seed=2)
-    assert run.draws[..., 9].std() < 0.8 * sd_of_log_tau()
+    schools = POSTERIORS["eight_schools_centred"]
+    run = bnnviz.sample(schools.potential, "hmc", dim=10, chains=4, draws=250, warmup=150, seed=2)
+    assert run.draws[..., 9].std() < 0.8 * schools.reference().sd[9]
     assert codes(run) & {"low_bfmi", "divergences", "stuck"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -13,7 +12,6 @@ from bnnviz.samplers.pdmp.bounds.linear_losses import BatchLines
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import seeded
 from bnnviz.targets.minibatch import Controlled
-from tests.truth.chains import LEVEL, compare_moments, run_chains
 
 STRAIGHT = ("bps", "sigma_bps", "zigzag")
 EXACT = {"bound": "exact", "batch_size": 1, "control_variates": True}
