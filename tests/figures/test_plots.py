@@ -92,29 +92,10 @@ ROW = {"classes": list("abc"), "observed": 1, "entries": [example_parts.probabil
 HISTORY = {"label": "AUC", "lines": [example_parts.history_line("PMCnet", 0.9, 3, 1)]}
 MATRIX = example_parts.matrix(["cat", "dog"], [20, 30], 0.8)
 CURVE = {"curves": [example_parts.roc_curve("BPS", 1.0, 0.3)]}
-POPULATION = {
-    "x_label": "x1",
-    "y_label": "x2",
-    "phase": 4,
-    "iteration": 3,
-    "draw_xy": np.random.default_rng(0).normal(size=(20, 2)),
-    "draw_size": np.linspace(0, 1, 20),
-    "mean_xy": np.array([[0.0, 0.0], [1.0, 1.0]]),
-    "root": np.array([np.eye(2), 0.5 * np.eye(2)]),
-    "landed_xy": np.array([[0.1, 0.0], [1.0, 0.8]]),
-    "end_xy": np.array([[0.3, 0.1], [1.0, 0.8]]),
-    "survives": np.array([True, False]),
-    "halvings": np.array([0, -1]),
-}
-LINE = np.linspace(-2, 2, 30)
-RATIO = {"x": LINE, "func": 1 + 0.5 * np.sin(LINE), "point": 3 + 2 * np.sin(LINE)}
-WELLS = {
-    "scene": {"x": LINE, "truth": np.exp(-(LINE**2)), "first": 0.5 * np.exp(-(LINE**2))},
-    "y": np.exp(-((LINE - np.array([[0.0], [0.3]])) ** 2)),
-    "accepted": np.array([True, False]),
-    "points": np.array([0.1, -0.4]),
-    "moves": 2,
-}
+POPULATION = example_parts.opening("population")[1]["population"]
+
+RATIO = example_parts.opening("wells")[1]["ratio"]
+WELLS = example_parts.opening("wells")[1]["wells"] | {"scene": example_parts.opening("wells")[0]}
 CURVES = {
     "entries": [
         {"name": "BPS", "gradients": [1e3, 1e4], "error": [0.5, 0.1], "diverged": float("nan")},
