@@ -21,12 +21,12 @@ import psutil
 import pytest
 
 from bnnviz.cli import sample
-from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
+from tests.driven import run_here
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("list", "sample", "serve")
@@ -47,13 +47,6 @@ def run(line: str, **options: Any) -> tuple[int, str, str]:
     process = start(line, **options)
     out, err = process.communicate(timeout=150)
     return process.returncode, out, err
-
-
-def run_here(line: str) -> int:
-    """Run in this process, without starting Python anew."""
-    with pytest.raises(SystemExit) as ended:
-        main(shlex.split(line))
-    return ended.value.code
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, line: str) -> Spec:

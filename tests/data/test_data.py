@@ -8,9 +8,7 @@ import pickle
 import socket
 import threading
 import time
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -263,35 +261,37 @@ def cache(monkeypatch, tmp_path):
     return tmp_path / "cache"
 
 
-@contextmanager
-def serving(root: Path):
-    """Serve a folder on 127.0.0.1; gives the address and the list of paths asked for."""
-    asked: list[str] = []
+class Handler(BaseHTTPRequestHandler):
+    """Answers as the path says: with the file, or late, with half of it, or with another page."""
 
-    class Handler(SimpleHTTPRequestHandler):
-        def __init__(self, *args):
-            super().__init__(*args, directory=str(root))
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        way = self.path.rpartition("/")[2]
+        if way == "late":
+            time.sleep(1.0)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(TEXT)))
+        self.end_headers()
+        # A page that asks for a password answers so, too.
+        self.wfile.write({"half": TEXT[: len(TEXT) // 2], "wrong": b"x" * len(TEXT)}.get(way, TEXT))
 
-        def log_message(self, *args):
-            asked.append(self.path)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    def log_message(self, *args) -> None:
+        pass
 
 
 @pytest.fixture
-def server(tmp_path):
-    root = tmp_path / "www"
-    root.mkdir()
-    (root / "data.txt").write_bytes(TEXT)
-    with serving(root) as (address, asked):
-        yield address, asked
+def server():
+    """Serve the file; gives ``address(way)``, of which one is refused, and the list of paths asked for."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, socket.socket() as unused:
+        server.asked = []
+        unused.bind(("127.0.0.1", 0))  # and does not listen
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        ports = {"refused": unused.getsockname()[1]}
+        yield lambda way="file": f"http://127.0.0.1:{ports.get(way, server.server_port)}/{way}", server.asked
+        server.shutdown()
+        thread.join()
 
 
 def assert_is_tiny(loaded: data.DataSet) -> None:
@@ -308,7 +308,7 @@ def test_folder_is_read_without_network(folder, register):
 
 def test_a_file_that_is_not_in_the_folder_is_looked_for_in_the_cache_and_downloaded(folder, register, server, tmp_path):
     address, asked = server
-    register(f"{address}/data.txt")
+    register(address())
     folder.unlink()
     assert not data.is_here("tiny")
     assert data.fetch("tiny") == [tmp_path / "cache" / WHERE]
@@ -318,7 +318,7 @@ def test_a_file_that_is_not_in_the_folder_is_looked_for_in_the_cache_and_downloa
 
 def test_corrupt_download_in_cache_is_fetched_again(cache, register, server):
     address, asked = server
-    register(f"{address}/data.txt")
+    register(address())
     data.fetch("tiny")[0].write_bytes(TEXT[:-5])
     assert_is_tiny(data.load("tiny"))
     assert (cache / WHERE).read_bytes() == TEXT
@@ -326,42 +326,11 @@ def test_corrupt_download_in_cache_is_fetched_again(cache, register, server):
 
 
 def test_download_with_a_wrong_checksum_is_not_kept(cache, register, server):
-    register(f"{server[0]}/data.txt", sha256=hashlib.sha256(b"something else").hexdigest())
+    register(server[0](), sha256=hashlib.sha256(b"something else").hexdigest())
     with pytest.raises(BnnvizError, match="set BNNVIZ_DATA to a folder") as caught:
         data.load("tiny")
     assert caught.value.field == "data"
     assert [place for place in cache.rglob("*") if place.is_file()] == []
-
-
-class _Failing(BaseHTTPRequestHandler):
-    """Fails in the way that the path names."""
-
-    def do_GET(self) -> None:
-        way = self.path.rpartition("/")[2]
-        if way == "late":
-            time.sleep(1.0)
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(TEXT)))
-        self.end_headers()
-        # A page that asks for a password answers so, too.
-        self.wfile.write(TEXT[: len(TEXT) // 2] if way == "half" else b"x" * len(TEXT))
-
-    def log_message(self, *args) -> None:
-        pass
-
-
-@pytest.fixture
-def failing():
-    """Serve answers that fail; gives ``address(way)``: late, half, wrong or refused."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Failing) as server, socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # and does not listen
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        ports = {"refused": unused.getsockname()[1]}
-        yield lambda way: f"http://127.0.0.1:{ports.get(way, server.server_port)}/{way}"
-        server.shutdown()
-        thread.join()
 
 
 FAILURES = {
@@ -373,9 +342,9 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("way", FAILURES)
-def test_a_download_that_fails_gets_a_sentence_and_leaves_nothing(way, cache, register, failing, monkeypatch):
+def test_a_download_that_fails_gets_a_sentence_and_leaves_nothing(way, cache, register, server, monkeypatch):
     monkeypatch.setattr(files, "_TIMEOUT_S", (0.3, 0.3))
-    register(failing(way))
+    register(server[0](way))
     for call in (data.load, data.fetch):
         with pytest.raises(files.DownloadError, match=f"({FAILURES[way]}).*BNNVIZ_DATA") as caught:
             call("tiny")
@@ -386,11 +355,11 @@ def test_a_download_that_fails_gets_a_sentence_and_leaves_nothing(way, cache, re
 
 
 @pytest.mark.parametrize("way", FAILURES)
-def test_of_images_that_cannot_be_downloaded_a_part_stands_in(way, cache, failing, monkeypatch):
+def test_of_images_that_cannot_be_downloaded_a_part_stands_in(way, cache, server, monkeypatch):
     monkeypatch.setattr(files, "_TIMEOUT_S", (0.3, 0.3))
     monkeypatch.setattr(forms, "_failures", {})
     entry = registry._entries["mnist"]
-    whole = tuple(dataclasses.replace(file, url=failing(way)) for file in entry.forms[0].files)
+    whole = tuple(dataclasses.replace(file, url=server[0](way)) for file in entry.forms[0].files)
     entry = dataclasses.replace(entry, forms=(dataclasses.replace(entry.forms[0], files=whole), *entry.forms[1:]))
     loaded = entry.load(0)
     assert (len(loaded.y_train), len(loaded.y_test), loaded.stands_in) == (1500, 500, True)

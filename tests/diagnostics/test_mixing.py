@@ -16,9 +16,9 @@ from bnnviz.engine.monitor import mixing
 from bnnviz.engine.monitor.mixing import LiveMixing, measured_mixing
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.models import mlp
-from bnnviz.samplers.observers import Draws
 from bnnviz.specs.run import Spec
 from tests.driven import finished
+from tests.engine.monitor.test_components import holding
 
 
 class Line(nn.Module):
@@ -39,18 +39,6 @@ def autoregressive(rho: float, chains: int = 4, draws: int = 1500, seed: int = 0
     for t in range(1, draws):
         x[:, t] = rho * x[:, t - 1] + math.sqrt(1 - rho**2) * noise[:, t]
     return x
-
-
-def holding(draws: np.ndarray, target: str | targets.Target = "gaussian") -> ViewedRun:
-    """Return a run that has made these draws (chains, draws, dim)."""
-    chains, count, dim = draws.shape
-    own = {} if isinstance(target, str) else {"target": target}
-    name, settings = (target, {"size": dim, "correlation": 0.0}) if isinstance(target, str) else ("", {})
-    spec = Spec(target=name, target_settings=settings, sampler="bps", chains=chains, draws=count, warmup=0)
-    run = ViewedRun(spec, **own)
-    chain, index = (torch.as_tensor(each.ravel()) for each in np.indices((chains, count)))
-    run.store.add(Draws(chain, index, torch.as_tensor(draws.reshape(-1, dim), dtype=run.dtype)))
-    return run
 
 
 class Slope(targets.Target):

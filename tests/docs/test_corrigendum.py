@@ -8,11 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-import torch
 from scipy import linalg
 
 from bnnviz.experiments import EXPERIMENTS, published, render
-from bnnviz.samplers.pdmp.thinning import first_arrival
 from bnnviz.specs import catalogue, url
 from bnnviz_app import address
 from bnnviz_app.pages.lab import LabPage
@@ -56,14 +54,6 @@ def test_every_setting_exists_with_that_choice() -> None:
     for name, quoted, value in named:
         assert name in choices, name
         assert not quoted or any(value in (each or ()) for each in choices[name]), f"{name}={value}"
-
-
-def test_the_time_of_equation_11() -> None:
-    a, b, mass = 2.0, 1.0, 2.0
-    right = (-b + math.sqrt(b**2 + 2 * a * mass)) / a
-    printed = (-b + math.sqrt(b**2 + 2 * a * b * 0.0 * -mass)) / a
-    ours = first_arrival(*(torch.tensor([value], dtype=torch.float64) for value in (0.0, a, b, mass)))
-    assert (right, printed) == (1.0, 0.0) and ours.item() == pytest.approx(right)
 
 
 def code_of_the_boomerang(copies: int, falling: str, chains: int = 400, events: int = 500) -> float:

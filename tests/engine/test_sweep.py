@@ -8,8 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import EXPERIMENTS, Case, Experiment, find
 from bnnviz.specs.run import Spec
-from tests.driven import finished
+from tests.driven import finished, until
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("zarr")
@@ -63,13 +62,6 @@ def assert_all_recorded(specs: dict[str, Spec], out: Path) -> None:
         assert sweep.row(name, spec, out)["state"] == "done"
         np.testing.assert_array_equal(Recording(out / name).read_draws(), uninterrupted(spec))
     assert {path.name for path in out.iterdir()} == set(specs)
-
-
-def until(condition: Callable[[], object], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 # --- the grid

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 import torch
 
 from bnnviz import experiments, plots
-from bnnviz.cli.main import main
 from bnnviz.data import files
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -23,6 +21,7 @@ from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.predictive_run import ran
 from bnnviz.specs.run import Spec
+from tests.driven import run_here
 
 CURVES, UCI = experiments.find("func-fig4"), experiments.find("pdmp-uci")
 every = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
@@ -31,12 +30,6 @@ every = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIME
 @pytest.fixture(autouse=True)
 def nothing_is_kept_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
-
-
-def run_here(line: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(shlex.split(line))
-    return ended.value.code
 
 
 # --- what is listed

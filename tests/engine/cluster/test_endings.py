@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,7 @@ from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from tests.driven import until
 
 pytest.importorskip("zarr")
 pytest.importorskip("distributed")
@@ -57,13 +57,6 @@ ENDINGS = {
     "worker, SIGKILL": ("worker", signal.SIGKILL, True),
     "whole group, SIGKILL": ("group", signal.SIGKILL, False),
 }
-
-
-def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def steps_of(folder: Path) -> int:

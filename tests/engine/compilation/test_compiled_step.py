@@ -107,12 +107,6 @@ class TestCompiled:
         np.testing.assert_allclose(in_cpp.draws, finished(spec).draws, rtol=1e-9, atol=1e-9)
 
     @pytest.mark.slow
-    def test_moves_of_several_laws_give_the_draws_of_the_sampler(self) -> None:
-        spec = BANANA.replace(sampler="hmc", settings={"num_leapfrog_steps": 4})
-        eager, compiled = (finished(spec.replace(kernel=name)).draws for name in ("eager", "compiled"))
-        np.testing.assert_allclose(eager[:, :10], compiled[:, :10], atol=1e-6)
-
-    @pytest.mark.slow
     def test_a_change_of_settings_takes_the_kernel_back(self) -> None:
         run = Run(BANANA.replace(kernel="compiled", draws=None).checked())
         run.wait_for_compile = True

@@ -11,18 +11,20 @@ from bnnviz import diagnostics
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import Draws
 from bnnviz.specs.run import Spec
+from bnnviz.targets import Target
 from tests.driven import finished
 
 RNG = np.random.default_rng(4)
 WIDE = RNG.normal(size=(3, 80, 5)) * (5.0, 3.0, 1.0, 0.5, 0.1)
 
 
-def holding(draws: np.ndarray) -> ViewedRun:
-    """Return a run that has made these draws (chains, draws, dim)."""
+def holding(draws: np.ndarray, target: Target | None = None) -> ViewedRun:
+    """Return a run that has made these draws (chains, draws, dim) of a Gaussian or another target."""
     chains, count, dim = draws.shape
     settings = {"size": dim, "correlation": 0.0}
     spec = Spec(target="gaussian", target_settings=settings, sampler="bps", chains=chains, draws=None, warmup=0)
-    run = ViewedRun(spec.replace(dtype="float64"))
+    spec = spec.replace(dtype="float64")
+    run = ViewedRun(spec) if target is None else ViewedRun(spec.replace(target="", target_settings={}), target=target)
     add(run, draws)
     return run
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 import bnnviz
 from bnnviz.targets.lines import Fit, fits
+from tests.engine.monitor.test_alarms import codes
 
 
 def detached_part(x: Tensor) -> Tensor:
@@ -44,10 +45,6 @@ def noisy(x: Tensor) -> Tensor:
 
 def of_all_chains(x: Tensor) -> Tensor:
     return (x - 0.5 * x.mean(0)).square().sum(-1) / 2
-
-
-def codes(run: bnnviz.Run) -> set[str]:
-    return {each.code for each in run.summary()["warnings"]}
 
 
 CODES = {
