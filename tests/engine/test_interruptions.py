@@ -380,6 +380,11 @@ def test_a_recording_cannot_be_written(host: ScriptHost, tmp_path: Path, how: st
     assert ended.code == 0, ended.errors
     assert ended.reported["same"] and ended.reported["phase"] == "done"
     assert len(ended.reported["notes"]) == 1
+    if how == "full":  # what was written stays
+        Recording(tmp_path / "run").check()
+        again = bnnviz.resume(tmp_path / "run").wait()
+        assert np.array_equal(again.draws, bnnviz.sample(**named("hmc")).draws)
+        Recording(tmp_path / "run").check()
 
 
 @pytest.mark.parametrize(("seconds", "paused"), [(0.2, False), (0.0, True)])

@@ -8,17 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bnnviz import samplers
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
 POINTS = ("ensemble", "map", "mle")
-
-
-def test_they_are_these() -> None:
-    assert {cls.registered for cls in samplers.REGISTRY if cls.traits.one_point} == set(POINTS)
 
 
 @pytest.mark.parametrize("sampler", POINTS)

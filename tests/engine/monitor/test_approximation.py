@@ -20,6 +20,7 @@ from bnnviz import samplers, targets
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.baselines.bbb import BayesByBackprop
 from bnnviz.samplers.random import seeded
+from tests.targets.odd_densities import half_normal
 
 Density = Callable[[Tensor], Tensor]
 NETWORK: dict[str, Any] = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "4"}}
@@ -46,10 +47,6 @@ def student(x: Tensor) -> Tensor:
 
 def ring(x: Tensor) -> Tensor:
     return (x.norm(dim=-1) - 3).square() / (2 * 0.1**2)
-
-
-def half_normal(x: Tensor) -> Tensor:
-    return torch.where(x > 0, x.square() / 2, torch.inf).sum(-1)
 
 
 def funnel(x: Tensor) -> Tensor:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import resource
 import shutil
-import signal
 import time
 import zipfile
 from collections.abc import Callable
@@ -440,40 +438,6 @@ def test_a_cut_or_flipped_packed_recording_is_refused(
             assert np.array_equal(Recording(taken).read_draws(), whole[1].draws)
             shutil.rmtree(taken)
         assert not any(home.iterdir()) if home.exists() else True
-
-
-# --- a disk that is full
-
-
-@pytest.mark.slow
-def test_a_full_disk_is_a_sentence_and_what_was_written_stays(tmp_path: Path) -> None:
-    """The limit on a file's size stands in for the disk: it needs no rights."""
-    run = ViewedRun(BANANA)
-    recorder = RecordingWriter(run, tmp_path / "run")
-    run.prepare()
-    while run.store.counts.min() < 40:
-        run.take(16)
-    recorder.note(now=True)
-    known = Recording(tmp_path / "run").progress
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-        while run.store.counts.min() < 80:
-            run.take(16)
-        with pytest.raises(BnnvizError, match="cannot be written .* free some of the disk"):
-            recorder.note(now=True)
-        assert Recording(tmp_path / "run").progress == known
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
-    again = resume(tmp_path / "run")
-    assert again.steps == known["steps"]
-    recorder.note(now=True)
-    finished(run, recorder)
-    recorder.close()
-    Recording(tmp_path / "run").check()
-    assert np.array_equal(Recording(tmp_path / "run").read_draws(), finished(again).draws)
 
 
 # --- the command line

@@ -15,14 +15,7 @@ from bnnviz.engine.monitor.identity import has_edge, has_long_tail
 from bnnviz.engine.run.failures import RunawayWatch
 from bnnviz.errors import BnnvizError
 from tests.quick_cases import some_quick
-
-
-def half_normal(x: torch.Tensor) -> torch.Tensor:
-    return torch.where(x > 0, x.square() / 2, torch.inf).sum(-1)
-
-
-def box(x: torch.Tensor) -> torch.Tensor:
-    return torch.where((x - 0.5).abs() < 0.5, 0 * x, torch.inf).sum(-1)
+from tests.targets.odd_densities import half_normal
 
 
 def shifted_exponential(x: torch.Tensor) -> torch.Tensor:
