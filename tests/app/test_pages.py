@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
-from concurrent.futures import Future
 from pathlib import Path
 
 import panel as pn
@@ -12,25 +10,18 @@ import panel_material_ui as pmui
 import pytest
 from bokeh.document import Document
 from bokeh.models import ImportedStyleSheet
-from panel.io.state import set_curdoc
 
 from bnnviz_app import page as document
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.base import RunPage
-from bnnviz_app.session import Session
 
 #: What a library will no longer take is not waited for.
 pytestmark = pytest.mark.filterwarnings("error::PendingDeprecationWarning", "error::DeprecationWarning")
 
 
 @pytest.fixture(autouse=True)
-def no_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Document]:
-    """Give pages a document and a backend that never comes."""
+def home(no_server: Document, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    monkeypatch.setattr(Session, "open", lambda self: None)
-    monkeypatch.setitem(pn.state.cache, "backend", Future())
-    with set_curdoc(Document()) as doc:
-        yield doc
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from bnnviz import samplers
@@ -17,6 +16,7 @@ from bnnviz.engine.wells import RUNS, Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.wells import WellsSpec
 from tests.driven import finished
+from tests.specs.test_url import some
 
 PARTS = ["status", "caption", "table", "wells", "ledger", "pooled", "ratio"]
 
@@ -101,20 +101,8 @@ def test_bad_values_are_refused_by_name(values: dict, field: str) -> None:
     assert caught.value.field == field
 
 
-def values() -> st.SearchStrategy:
-    def of(setting: dict) -> st.SearchStrategy:
-        if setting["type"] == "choice":
-            return st.sampled_from(setting["choices"])
-        if setting["type"] == "boolean":
-            return st.booleans()
-        whole = st.integers if setting["type"] == "integer" else st.floats
-        return whole(*setting["bounds"])
-
-    return st.fixed_dictionaries({}, optional={setting["name"]: of(setting) for setting in WellsSpec.described()})
-
-
 @settings(max_examples=40)
-@given(values())
+@given(some(WellsSpec.described()))
 def test_links_and_json_carry_everything(chosen: dict) -> None:
     spec = WellsSpec(chosen).checked()
     assert WellsSpec.from_json(json.dumps(spec.to_json())) == spec

@@ -266,14 +266,10 @@ def clipped() -> nn.Module:
     return Computed(forward, head=head(3))
 
 
-def computed_before(name: str) -> Callable[[], nn.Module]:
-    """Return a maker of modules in which a layer's weight or bias was computed from a parameter once."""
-
-    def build() -> nn.Module:
-        module = stack(nn.Linear(3, 4), nn.Tanh(), head())
-        kept = module[0]._parameters.pop(name)
-        module[0].raw = nn.Parameter(kept.detach().clone())
-        setattr(module[0], name, 2 * module[0].raw)
-        return module
-
-    return build
+def computed_before() -> nn.Module:
+    """Return a module whose weight was computed from a parameter once."""
+    module = stack(nn.Linear(3, 4), nn.Tanh(), head())
+    kept = module[0]._parameters.pop("weight")
+    module[0].raw = nn.Parameter(kept.detach().clone())
+    module[0].weight = 2 * module[0].raw
+    return module

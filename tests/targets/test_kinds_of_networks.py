@@ -89,16 +89,10 @@ def computed(forward: Callable[[Any, Tensor], Any], **parts: Any) -> Callable[[]
     return lambda: Computed(forward, **({"head": head(3)} | parts))
 
 
-def overlapping(first: slice, second: slice) -> Callable[[], nn.Module]:
-    def build() -> nn.Module:
-        numbers = torch.ones(6)
-        return Computed(
-            lambda m, x: (x * m.first * m.second).sum(1, keepdim=True),
-            first=nn.Parameter(numbers[first]),
-            second=nn.Parameter(numbers[second]),
-        )
-
-    return build
+def overlapping() -> nn.Module:
+    numbers = torch.ones(6)
+    first, second = nn.Parameter(numbers[:3]), nn.Parameter(numbers[2:5])
+    return Computed(lambda m, x: (x * m.first * m.second).sum(1, keepdim=True), first=first, second=second)
 
 
 def in_a_list(*names: str) -> Callable[[], nn.Module]:
@@ -113,25 +107,11 @@ def in_a_list(*names: str) -> Callable[[], nn.Module]:
     return build
 
 
-def beside() -> nn.Module:
-    """Return a module whose forward reads another one's weights."""
-    other = nn.Linear(3, 1).double()
-    return Computed(lambda m, x: m.head(x) + other(x), head=head(3))
-
-
-def copied_as(way: str) -> Callable[[], nn.Module]:
-    """Return what builds a module that reads a weight's memory once more."""
-
-    def build() -> nn.Module:
-        module = Computed(lambda m, x: m.layer(x) + x @ m.copy.T.to(x), layer=nn.Linear(3, 1))
-        copy = module.layer.weight.data
-        if way == "buffer":
-            module.register_buffer("copy", copy)
-        else:
-            module.copy = nn.Parameter(copy, requires_grad=False) if way == "frozen" else copy
-        return module
-
-    return build
+def with_a_copy() -> nn.Module:
+    """Return a module with a buffer in the memory of a weight."""
+    module = Computed(lambda m, x: m.layer(x) + x @ m.copy.T.to(x), layer=nn.Linear(3, 1))
+    module.register_buffer("copy", module.layer.weight.data)
+    return module
 
 
 def straight_through(h: Tensor) -> Tensor:
@@ -160,7 +140,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         odd.renormalised,
         odd.clipped,
     ),
-    "Tensors that were computed from parameters before": (odd.computed_before("weight"),),
+    "Tensors that were computed from parameters before": (odd.computed_before,),
     "Lazy layers, the device `meta`": (lambda: stack(nn.LazyLinear(4), nn.Tanh(), head()),),
     "Outputs that are not finite": (computed(lambda m, x: m.head(x) / 0),),
     "Weights that are read from a list": (
@@ -183,8 +163,8 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         computed(lambda m, x: m.head(x) * m.scale, scale=torch.ones(1, requires_grad=True)),
     ),
     "Parameters that share memory": (
-        copied_as("buffer"),
-        overlapping(slice(0, 3), slice(2, 5)),
+        with_a_copy,
+        overlapping,
     ),
     "Outputs of another shape or type": (computed(lambda m, x: (m.head(x), x)),),
     "Casts to float32 in the forward": (computed(lambda m, x: m.head(x.float())),),

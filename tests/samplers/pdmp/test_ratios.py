@@ -26,11 +26,6 @@ def counted(*ratios: np.ndarray) -> RatioStats:
     return sampler_stats
 
 
-def box(**changes: float) -> dict:
-    part = dict(zip(NAMES, (0.1, 0.4, 0.6, 0.8, 0.95, 0.99), strict=True))
-    return part | {"proposals": 500, "violation_share": 0.0} | changes
-
-
 def test_a_box_holds_the_quantiles_to_within_a_cell():
     values = np.random.default_rng(0).gamma(3.0, 0.3, size=900)
     found = counted(values[:400], values[400:]).box()
@@ -53,9 +48,6 @@ def test_a_box_of_one_ratio_is_a_point_and_without_proposals_there_is_none():
 def test_a_ratio_without_an_envelope_is_infinite_and_one_that_is_no_number_counts_for_nothing():
     found = counted(np.array([0.5, math.inf, math.nan, 0.7])).box()
     assert found["most"] == math.inf and found["least"] == 0.5
-
-
-# ---- the view ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
