@@ -26,7 +26,7 @@ from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
-from tests.driven import run_here
+from tests.driven import run_here, until
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("list", "sample", "serve")
@@ -336,7 +336,8 @@ def test_serve_lets_nobody_in_by_mistake(
 @pytest.mark.slow
 def test_serve_prints_the_address_with_the_token_and_answers_no_other(serve: Callable[..., Any]) -> None:
     served = serve(options=())
-    printed = re.search(r"The dashboard is at (\S+) ", _waited_for(served.log))[1]
+    until(lambda: "The dashboard is at" in served.log.read_text(), 30)
+    printed = re.search(r"The dashboard is at (\S+) ", served.log.read_text())[1]
     assert printed.startswith(f"{served.url}?token=")
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(served.url, timeout=30)
@@ -346,13 +347,6 @@ def test_serve_prints_the_address_with_the_token_and_answers_no_other(serve: Cal
         assert "frame-ancestors 'self'" in answer.headers["Content-Security-Policy"]
     with browser.open(served.url, timeout=30) as answer:
         assert answer.status == 200
-
-
-def _waited_for(log: Path) -> str:
-    until = time.monotonic() + 30
-    while "The dashboard is at" not in log.read_text() and time.monotonic() < until:
-        time.sleep(0.05)
-    return log.read_text()
 
 
 @pytest.mark.parametrize("mib", [60, 300, 575, 840])

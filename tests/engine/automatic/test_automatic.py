@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 
@@ -28,17 +29,6 @@ def network(rows: int = 60) -> bnnviz.BNN:
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (rows, 1))
     return bnnviz.BNN(mlp(1, [3], 1), (x, x[:, 0] + rng.normal(0, 0.3, rows)), noise="learned", prior="learned")
-
-
-class Clock:
-    """Tell seconds that pass by themselves, so many at each look."""
-
-    def __init__(self, step: float) -> None:
-        self.now, self.step = 0.0, step
-
-    def __call__(self) -> float:
-        self.now += self.step
-        return self.now
 
 
 def test_the_best_candidate_is_taken_or_an_earlier_one_that_cannot_be_reported_from_it() -> None:
@@ -96,7 +86,7 @@ def hmc_run(draws: int = 500) -> Run:
 
 def test_a_run_ends_when_its_time_is_up() -> None:
     run = hmc_run(draws=20_000)
-    Limit(run, 20, Clock(1.0))
+    Limit(run, 20, itertools.count().__next__)
     drive(run, 0.05)
     assert run.phase == "done" and 0 < run.store.common(run.alive) < 20_000
     assert run.notes[-1].code == "ended_early"
@@ -133,7 +123,7 @@ def test_a_run_ends_when_its_predictions_have_mixed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(limits, "ENOUGH", 1)
     monkeypatch.setattr(limits, "_FIRST", 0.0)  # it looks at once, however few blocks the run has
     run = hmc_run(draws=20_000)
-    Limit(run, 1e9, Clock(1.0))
+    Limit(run, 1e9, itertools.count().__next__)
     drive(run, 0.05)
     assert run.phase == "done" and "converged" in run.notes[-1].values["reason"]
 
