@@ -41,9 +41,6 @@ def use(*backends: str) -> None:
     if unknown:
         raise BnnvizError(f"There is no backend {unknown[0]!r}; choose {' or '.join(BACKENDS)}.", "backends")
     chosen = backends or [name for name in BACKENDS if optional.has(name)]
-    if "matplotlib" in chosen:
-        optional.require("matplotlib", "Figures by Matplotlib need", extra="plots")
-        _show_bars_in_legends()
     if optional.in_notebook() and tuple(chosen) != ("matplotlib",):
         hv.extension(*chosen, logo=False, inline=True)
         return
@@ -82,7 +79,10 @@ def loaded() -> list[str]:
     """Return the backends that elements are styled for."""
     if not any(name in hv.Store.renderers for name in BACKENDS):
         use()
-    return [name for name in BACKENDS if name in hv.Store.renderers]
+    found = [name for name in BACKENDS if name in hv.Store.renderers]
+    if "matplotlib" in found:
+        _show_bars_in_legends()
+    return found
 
 
 class Paint:
