@@ -38,16 +38,6 @@ OVERFLOW = (
     """() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"""
 )
 
-# What around an element is wider than its place, by how many pixels.
-RUNS_OUT = """(element) => {
-  const found = []
-  for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
-    const over = at.scrollWidth - at.clientWidth
-    if (at.clientWidth && over > 1) { found.push(`${at.tagName} ${at.className}: ${over}`) }
-  }
-  return found
-}"""
-
 # Take the focus away from whatever has it.
 BLUR = """() => {
   let focused = document.activeElement

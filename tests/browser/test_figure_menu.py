@@ -12,18 +12,6 @@ from PIL import Image
 
 FOCUSED = "(el) => el === el.getRootNode().activeElement"
 BANANA = "?target=banana&sampler=bps&seed=11"
-# The element that is seen at the middle of the page is in this figure's card, and fills the page.
-FILLS = """(name) => {
-  let el = document.elementFromPoint(innerWidth / 2, innerHeight / 2)
-  while (el?.shadowRoot?.elementFromPoint(innerWidth / 2, innerHeight / 2)) {
-    const inner = el.shadowRoot.elementFromPoint(innerWidth / 2, innerHeight / 2)
-    if (inner === el) { break }
-    el = inner
-  }
-  while (el && !el.classList?.contains("figure-card")) { el = el.parentElement ?? el.getRootNode().host }
-  const box = el?.getBoundingClientRect()
-  return box ? [box.left, box.top, box.width - innerWidth, box.height - innerHeight] : null
-}"""
 
 
 def opened(open_page: Callable[..., Any], dashboard: Any, query: str) -> Lab:
