@@ -27,7 +27,15 @@ _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 _BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
 # The list of recordings is next to their contents, or above them.
 _LIST, _SHOWN = (
-    {"flex": "0 1 390px", "max-width": "100%", "box-sizing": "border-box"},
+    {
+        "flex": "0 1 390px",
+        "max-width": "100%",
+        "box-sizing": "border-box",
+        "padding": "4px 10px 10px",
+        "border-radius": "8px",
+        "background": "var(--mui-palette-background-paper)",
+        "box-shadow": "var(--mui-shadows-1)",
+    },
     {"flex": "1 1 520px", "min-width": "0"},
 )
 _SHEETS = [SHEETS["text"], styles(__file__)["text"]]
@@ -62,11 +70,11 @@ class RecordingsPage(TextPage):
         super()._dress()
         self._reload(chosen)
 
-    def _left(self) -> pmui.Paper:
+    def _left(self) -> WideColumn:
         """Return the list of recordings and its actions."""
-        again = button("Refresh", lambda: self._reload(self.list.chosen), margin=(6, 2), align="center")
-        inside = WideColumn(again, self.list.root, margin=(4, 10, 10, 10))
-        return pmui.Paper(inside, margin=(0, 18, 10, 0), elevation=1, sx={"borderRadius": "8px"}, styles=_LIST)
+        again = button("Refresh", lambda: self._reload(self.list.chosen), margin=(6, 2), min_height=32, align="center")
+        # A Paper would show its contents after the rest of the page, which would move.
+        return WideColumn(again, self.list.root, margin=(0, 18, 10, 0), styles=_LIST)
 
     def _right(self) -> pn.Column:
         """Return the texts and figures of the chosen recordings."""

@@ -24,7 +24,11 @@ class RecordingList:
         self.found: dict[str, tuple[Recording, str | None]] = {}
         self._boxes: dict[str, pmui.Checkbox] = {}
         self.search = pmui.TextInput(
-            label="Search", placeholder="a name, a sampler, a data set", size="small", sizing_mode="stretch_width"
+            label="Search",
+            placeholder="a name, a sampler, a data set",
+            size="small",
+            sizing_mode="stretch_width",
+            min_height=46,
         )
         self.search.param.watch(lambda event: self._show(), "value_input")
         self._rows = WideColumn()
@@ -44,7 +48,7 @@ class RecordingList:
 
     def _box(self, name: str, chosen: bool) -> pmui.Checkbox:
         wrong = self.found[name][1] is not None
-        box = pmui.Checkbox(label=name, value=chosen and not wrong, disabled=wrong, margin=(2, 0, 0, 4))
+        box = pmui.Checkbox(label=name, value=chosen and not wrong, disabled=wrong, margin=(2, 0, 0, 4), min_height=30)
         box.param.watch(lambda event: self._on_chosen(), "value")
         return box
 
