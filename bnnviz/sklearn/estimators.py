@@ -437,9 +437,23 @@ class BNNClassifier(ClassifierMixin, _Estimator):
         validation_fraction: float = 0.0,
         class_weight: Mapping[Any, float] | str | None = None,
     ) -> None:
-        network, run = (hidden, activation, sampler, minutes, settings), (draws, warmup, chains)
-        prior_of = (linear_path, prior, prior_sd)
-        super().__init__(*network, *run, *prior_of, device, random_state, likelihood, validation_fraction)
+        super().__init__(
+            hidden=hidden,
+            activation=activation,
+            sampler=sampler,
+            minutes=minutes,
+            settings=settings,
+            draws=draws,
+            warmup=warmup,
+            chains=chains,
+            linear_path=linear_path,
+            prior=prior,
+            prior_sd=prior_sd,
+            device=device,
+            random_state=random_state,
+            likelihood=likelihood,
+            validation_fraction=validation_fraction,
+        )
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

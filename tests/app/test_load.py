@@ -193,7 +193,6 @@ def test_pages_that_are_closed_leave_no_memory(serve: Callable[..., Any]) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.xfail(reason="opening a page occupies the server for about a second", strict=False)
 def test_pages_that_open_do_not_hold_up_one_that_plays(serve: Callable[..., Any]) -> None:
     url = serve().url.removesuffix("/app")
 

@@ -2,8 +2,9 @@ r"""Correct quantiles of predictions by held-out rows: split conformal predictio
 
 For a level :math:`\tau > 1/2` the predicted quantile :math:`q_\tau(x)` becomes :math:`q_\tau(x) + c \, s(x)` with the
 predictive sd s, where c is the :math:`\lceil (n + 1) \tau \rceil`-th smallest :math:`(y_i - q_\tau(x_i)) / s(x_i)` of
-the n held-out rows; levels below 1/2 are mirrored. An exchangeable observation is below it with probability
-:math:`\tau` at least (Romano, Patterson and Candès 2019, theorem 2, https://arxiv.org/abs/1905.03222).
+the n held-out rows; levels below 1/2 are mirrored. The error of a new row is exchangeable with theirs, so its rank is
+uniform and the observation is below the corrected quantile with probability :math:`\tau` at least. Quantiles are
+corrected in this way by Romano, Patterson and Candès (2019, https://arxiv.org/abs/1905.03222), with s = 1.
 """
 
 from __future__ import annotations

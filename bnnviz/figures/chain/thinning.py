@@ -54,7 +54,7 @@ class Thinning(Figure):
             Line(part["rate_t"], below, 1.6, DASHED, colour="pale", label="rate < 0", hint=HINTS["rate < 0"]),
             Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate", hint=HINTS["rate"]),
             Band(t, 0 * height, height, colour="grey", opacity=0.15),
-            _pieces(part, "past", 2.2, colour="ink"),
+            _pieces(part, "past", 2.2, colour="ink", label="envelope", hint=HINTS["envelope"]),
             _pieces(part, "now", 3.0, colour="ink", label="envelope", hint=HINTS["envelope"]),
             Rule(clock, "x", 1.8, DASHED, "refresh clock", colour="purple"),
             *_proposals(part),
