@@ -155,7 +155,7 @@ class WithPredictions:
 
     @torch.inference_mode(False)
     def relevance(self, *, target: BNN | None = None) -> Relevance:
-        """Return how much each input of a network on a table matters.
+        """Return how much each column of a network's table matters.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class WithPredictions:
         Returns
         -------
         Relevance
-            ``names``, the slope of the outputs by each input with its interval ``low`` to ``high``, and the learned
+            ``names``, the total ``effect`` of each column with its interval ``low`` to ``high``, and the learned
             ``scale`` of its weights. `bnnviz.plots.relevance` plots it.
 
         Raises

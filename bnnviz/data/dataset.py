@@ -149,6 +149,8 @@ class DataSet(Evaluated):
         Axis labels of inputs and target.
     x_names : tuple of str
         Names of the input columns. The default is x1, x2, ...
+    x_columns : tuple of str
+        The table's column that each input encodes, such as a level of a category. The default is `x_names`.
     class_names : tuple of str
         Names of the classes. The default is their numbers. Empty for regression.
     y_unit : str, default ""
@@ -193,6 +195,7 @@ class DataSet(Evaluated):
     x_label: str = "x"
     y_label: str = "y"
     x_names: tuple[str, ...] = ()
+    x_columns: tuple[str, ...] = ()
     class_names: tuple[str, ...] = ()
     y_unit: str = ""
     test_interval: tuple[float, float] | None = None
@@ -222,6 +225,8 @@ class DataSet(Evaluated):
         if not self.x_names:
             names = tuple(f"x{i + 1}" for i in range(self.inputs)) if self.inputs > 1 else (self.x_label,)
             object.__setattr__(self, "x_names", names)
+        if not self.x_columns:
+            object.__setattr__(self, "x_columns", self.x_names)
         if self.task == "classification":
             self._name_classes()
 

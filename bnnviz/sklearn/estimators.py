@@ -137,11 +137,9 @@ class _Estimator(BaseEstimator):
         return predicting.log_densities(self.posterior_, self._new_inputs(X), self._coded(y))
 
     def relevance(self) -> Relevance:
-        """Return how much each input matters, as `bnnviz.Run.relevance`."""
+        """Return how much each column matters, as `bnnviz.Run.relevance`."""
         check_is_fitted(self, "posterior_")
-        found = relevance(self.posterior_)
-        names = self.encoder_.names if self.encoder_ is not None else getattr(self, "feature_names_in_", found.names)
-        return found._replace(names=list(names))
+        return relevance(self.posterior_)
 
     def _coded(self, y: Any) -> np.ndarray:
         return np.asarray(y, dtype=np.float64)
@@ -165,8 +163,12 @@ class _Estimator(BaseEstimator):
             fit = fit[weights[fit] > 0]
         shares = None if weights is None else weights[fit]
         rows = {"x_train": x[fit], "y_train": y[fit], "x_test": x[left_out], "y_test": y[left_out]}
-        data = DataSet(name="table", title="Table", doc="", task=self.task, class_names=tuple(names), **rows)
-        name = family(data, suggest(data) if self.likelihood == "auto" and y.ndim == 1 else self.likelihood)
+        inputs = {"x_names": tuple(getattr(self, "feature_names_in_", ()))}
+        if self.encoder_ is not None:
+            inputs = {"x_names": self.encoder_.names, "x_columns": self.encoder_.columns}
+        named = {"name": "table", "title": "Table", "doc": "", "task": self.task, "class_names": tuple(names)}
+        data = DataSet(**named, **inputs, **rows)
+        name = family(data, suggest(data, shares) if self.likelihood == "auto" and y.ndim == 1 else self.likelihood)
         if y.ndim > 1 and name != "gaussian":
             raise BnnvizError(f"A {name} likelihood has one output; choose gaussian for several.", "likelihood")
         if shares is not None:

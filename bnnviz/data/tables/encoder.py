@@ -45,13 +45,15 @@ class Encoder:
         gaps, found = [], []
         if self._numbers:
             indicator = self.transformer.named_transformers_["number"].indicator_
-            gaps = [f"{self._numbers[i]} is missing" for i in indicator.features_]
+            gaps = [self._numbers[i] for i in indicator.features_]
         if self._categories:
             found = self.transformer.named_transformers_["category"][-1].categories_
         known = {key: tuple(map(str, each)) for key, each in zip(self._categories, found, strict=True)}
         self.levels = {key: known.get(key, ()) for key in self.kinds}
         encoded = [f"{key}={level}" for key, each in known.items() for level in each]
-        self.names = (*self._numbers, *gaps, *encoded)
+        self.names = (*self._numbers, *(f"{key} is missing" for key in gaps), *encoded)
+        #: The column of each encoded column.
+        self.columns = (*self._numbers, *gaps, *(key for key, each in known.items() for _ in each))
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise BnnvizError(f"Two encoded columns are called {twice}; rename the column of that name.", "data")

@@ -124,6 +124,7 @@ class UserTable:
             x_label=self.x_names[0] if inputs == 1 else f"{inputs} features",
             y_label=self.target,
             x_names=self.x_names,
+            x_columns=self.encoder.columns,
             class_names=self.class_names,
         )
 

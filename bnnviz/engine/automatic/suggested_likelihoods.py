@@ -18,9 +18,15 @@ _DF = 4.0  # degrees of freedom of the student_t likelihood
 _LEAST = 1e-9
 
 
-def suggest(data: DataSet) -> str:
-    """Return the name of a likelihood; ``auto`` for classes, or without evidence for another one."""
+def suggest(data: DataSet, weights: np.ndarray | None = None) -> str:
+    """Return the name of a likelihood; ``auto`` for classes, or without evidence for another one.
+
+    Weighted rows are thinned: a row is used with a probability proportional to its weight.
+    """
     x, y = data.x_train, data.y_train
+    if weights is not None:
+        kept = np.random.default_rng(1).random(len(x)) * weights.max() < weights
+        x, y = x[kept], y[kept]
     if data.task != "regression" or len(x) < _FEWEST_ROWS or not optional.has("sklearn"):
         return "auto"
     order = np.random.default_rng(0).permutation(len(x))[:_MOST_ROWS]

@@ -129,9 +129,13 @@ def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figure
     if together:
         upper = law.cdf(observed).mean(0)
         lower = law.cdf(observed - 1).mean(0) if law.discrete else upper
+        equal = np.full(len(law.means), 1 / len(law.means))
         for name, tail in (("coverage_50", 0.25), ("coverage_90", 0.05)):
             # A count is within an interval if it is in neither tail.
             values[name] = float(((upper >= tail) & (lower <= 1 - tail)).mean())
+            if law.discrete:
+                low, high = quantiles(law, equal, (tail, 1 - tail))
+                values[f"{name}_expected"] = float((law.cdf(high) - law.cdf(low - 1)).mean())
     return Figures(values, {})
 
 

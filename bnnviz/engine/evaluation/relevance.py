@@ -1,9 +1,14 @@
-r"""Measure how much each input of a network matters: the slope of its outputs, and the learned scale of its weights.
+r"""Measure how much each column of a table matters: its total effect on the outputs, and the scale of its weights.
 
-The learned scale is the prior's of the weights from an input to the first layer (automatic relevance determination,
-Neal 1996, https://doi.org/10.1007/978-1-4612-0745-0). It does not contain a linear path, so inputs are compared by
+A column is encoded by one input, or by several, such as the levels of a category. With outputs f, and rows x in which
+column c is replaced by that of another row x', columns are compared by
 
-.. math:: s_k = \Big( \frac{1}{N} \sum_i \sum_j \Big( \frac{\partial f_j(x_i)}{\partial x_{ik}} \Big)^2 \Big)^{1/2}
+.. math:: s_c = \Big( \frac{1}{2 N} \sum_i \sum_j \big( f_j(x_{i, -c}, x'_{i, c}) - f_j(x_i) \big)^2 \Big)^{1/2}.
+
+It is Jansen's estimate of the total effect for independent columns (Jansen 1999,
+https://doi.org/10.1016/S0010-4655(98)00154-4), as a standard deviation: the slope times the standard deviation of the
+column if f is linear. The learned scale is the prior's of the weights from an input to the first layer (automatic
+relevance determination, Neal 1996, https://doi.org/10.1007/978-1-4612-0745-0). It does not contain a linear path.
 """
 
 from __future__ import annotations
@@ -14,27 +19,30 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from bnnviz.data import DataSet
 from bnnviz.engine.evaluation.metrics import NetworkDraws, chosen
-from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.errors import BnnvizError
+from bnnviz.targets import BNN
 
-_DRAWS, _ROWS = 100, 300
+_DRAWS, _PAIRS = (20, 100), (10, 1000)  # fewest for many columns, and most
+_MOST = 30_000  # columns times pairs of rows, if the fewest do not exceed it
 _INTERVAL = (0.025, 0.975)
 _SCALE = re.compile(r"log scale .*\[:, (\d+)\]$")
 
 
 class Relevance(NamedTuple):
-    """Relevance of each input.
+    """Relevance of each column of a table.
 
     Attributes
     ----------
     names : list of str
-        Names of the inputs.
-    slope, low, high : ndarray, shape (inputs,)
-        Posterior mean and central 95 % interval of the root mean square of the derivatives of the outputs by the input
-        at the training rows. Inputs, and outputs of a regression, are standardised.
-    scale : ndarray, shape (inputs,)
-        Posterior median of the learned scale of the weights of the input, or nan if it is not learned.
+        Names of the columns.
+    effect, low, high : ndarray, shape (columns,)
+        Posterior mean and central 95 % interval of the total effect of a column: the standard deviation of the outputs
+        when its values are exchanged between rows. Outputs of a regression are standardised.
+    scale : ndarray, shape (columns,)
+        Posterior median of the learned scale of the weights of the column, the largest one if several inputs encode
+        it, or nan if it is not learned.
 
     Examples
     --------
@@ -46,33 +54,42 @@ class Relevance(NamedTuple):
     """
 
     names: list[str]
-    slope: np.ndarray
+    effect: np.ndarray
     low: np.ndarray
     high: np.ndarray
     scale: np.ndarray
 
 
-def relevance(given: NetworkDraws) -> Relevance:
-    """Return the relevance of each input, by at most 100 draws at 300 training rows."""
+def relevance(given: NetworkDraws, seed: int = 0) -> Relevance:
+    """Return the relevance of each column, by at most 100 draws at 1000 pairs of training rows."""
     target = given.target
     if target.whole or target.x.ndim != 2:
         raise BnnvizError("Relevance requires a network on a table of numbers.", "target")
-    x = target.x[evenly(len(target.x), _ROWS)]
-    theta = given.theta[torch.as_tensor(chosen(len(given.theta), given.log_weights, _DRAWS, 0))]
-    slopes = np.sqrt([_squares(target, draw[None], x) for draw in theta])
+    inputs: dict[str, list[int]] = {}
+    for place, name in enumerate(_columns(target)):
+        inputs.setdefault(name, []).append(place)
+    draws, pairs = (int(np.clip(_MOST // len(inputs), *limits)) for limits in (_DRAWS, _PAIRS))
+    x, other = target.x[np.random.default_rng(seed).choice(len(target.x), (2, pairs))]
+    theta = given.theta[torch.as_tensor(chosen(len(given.theta), given.log_weights, draws, seed))]
+    with torch.no_grad():
+        plain, effects = target.outputs(theta, x).double(), []
+        for places in inputs.values():
+            exchanged = x.clone()
+            exchanged[:, places] = other[:, places]
+            squares = (target.outputs(theta, exchanged).double() - plain).square().sum(-1).mean(-1)
+            effects.append((squares / 2).sqrt().cpu().numpy())
     scales = np.full(x.shape[1], np.nan)
     for place, name in enumerate(target.scale_names):
         if found := _SCALE.match(name):
             logs = target.prior_precision**0.5 * theta[:, target.weights + place].double()
             scales[int(found[1])] = float(logs.median().exp())
-    names = target.input_names or [f"x{k + 1}" for k in range(x.shape[1])]
-    return Relevance(list(names), slopes.mean(0), *np.quantile(slopes, _INTERVAL, axis=0), scales)
+    low, high = np.quantile(effects, _INTERVAL, axis=1)
+    largest = np.array([scales[places].max() for places in inputs.values()])
+    return Relevance(list(inputs), np.mean(effects, axis=1), low, high, largest)
 
 
-def _squares(target: object, theta: torch.Tensor, x: torch.Tensor) -> np.ndarray:
-    """Return the mean over rows of the squared slopes (inputs,) of all outputs of one draw."""
-    with torch.enable_grad():
-        rows = x.detach().clone().requires_grad_(True)
-        f = target.outputs(theta, rows)[0]
-        slopes = [torch.autograd.grad(column.sum(), rows, retain_graph=True)[0] for column in f.unbind(1)]
-    return torch.stack(slopes).square().sum(0).mean(0).double().cpu().numpy()
+def _columns(target: BNN) -> list[str]:
+    """Return the column that each input encodes."""
+    if isinstance(target.data_set, DataSet):
+        return list(target.data_set.x_columns)
+    return list(target.input_names) or [f"x{k + 1}" for k in range(target.x.shape[1])]

@@ -15,6 +15,7 @@ LEVELS = ("usable", "usable_with_care", "not_usable_yet", "not_usable")
 _RATIOS = (1.05, 1.3, 2.0)  # maximum ratio of our score to the best simple model's, for each verdict but the last
 _SLACK = 0.5  # tolerated excess of a ratio, divided by the root of the number of rows
 _OFF, _FAR_OFF, _ERRORS = 0.05, 0.2, 2.0  # tolerated errors of a share, plus standard errors
+_FOUND = 0.5  # minimum recall of a rare class
 _FEWEST = 20  # minimum rows to judge predictions
 _MODEL = Remedy("change the model (likelihood, prior or network)")
 
@@ -67,17 +68,23 @@ def ratio_to_baseline(averaged: dict[str, Any], scores: dict[str, Any], classes:
 
 def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
     """Return the level by the shares of rows in 50 % and 90 % intervals, and a message."""
-    shares = {0.5: metrics["averaged"]["coverage_50"], 0.9: metrics["averaged"]["coverage_90"]}
-    level = max(_off(share, expected, metrics["rows"]) for expected, share in shares.items())
-    return level, f"50% intervals cover {shares[0.5]:.0%} and 90% intervals {shares[0.9]:.0%} of {rows}"
+    level, shown = 0, []
+    for nominal in (50, 90):
+        share = metrics["averaged"][f"coverage_{nominal}"]
+        # Intervals of counts cover more, because their ends are whole numbers.
+        expected = metrics["averaged"].get(f"coverage_{nominal}_expected", nominal / 100)
+        level = max(level, _off(share, expected, metrics["rows"]))
+        shown.append(f"{share:.0%}" + ("" if expected == nominal / 100 else f" ({expected:.0%} expected)"))
+    return level, f"50% intervals cover {shown[0]} and 90% intervals {shown[1]} of {rows}"
 
 
 def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
-    """Return the level by the accuracy and the probabilities, and a message."""
+    """Return the level by the accuracy, the probabilities and the rare classes, and a message."""
     accuracy, expected = metrics["averaged"]["accuracy"], metrics["confidence"]
-    rare = "".join(map(_of_rare, metrics.get("rare_classes", ())))
-    finding = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected){rare}"
-    return _off(accuracy, expected, metrics["rows"]), finding
+    rare = metrics.get("rare_classes", ())
+    missed = any(each["recall"] < _FOUND for each in rare)
+    finding = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected)"
+    return max(_off(accuracy, expected, metrics["rows"]), int(missed)), finding + "".join(map(_of_rare, rare))
 
 
 def _of_rare(found: dict[str, Any]) -> str:

@@ -11,14 +11,15 @@ from bnnviz.figures.marks import Axis, Drawing, Points, Segments, extent, padded
 from bnnviz.figures.palette import Kind
 
 MOST = 25
-SLOPE = Kind("slope", "circle", "blue", True)
+EFFECT = Kind("effect", "circle", "blue", True)
 _LINE, _EDGES = 24, 90  # pixels of height: of an input, and around all
 
 
 def relevance(source: Any) -> Drawing:
-    """Plot the relevance of the inputs of a network with 95 % intervals, the largest 25 first.
+    """Plot the relevance of the columns of a table with 95 % intervals, the largest 25 first.
 
-    The relevance of an input is the root mean square of the derivatives of the outputs at the training rows.
+    The relevance of a column is its total effect: the standard deviation of the outputs when its values are exchanged
+    between rows. The levels of a category are one column.
 
     Parameters
     ----------
@@ -37,15 +38,17 @@ def relevance(source: Any) -> Drawing:
     from bnnviz.engine.evaluation import relevance as measured
 
     found = source if isinstance(source, measured.Relevance) else measured.relevance(parts.network_draws(source))
-    order = np.argsort(-found.slope)[:MOST]
-    slope, low, high = (values[order] for values in (found.slope, found.low, found.high))
+    order = np.argsort(-found.effect)[:MOST]
+    effect, low, high = (values[order] for values in (found.effect, found.low, found.high))
     place = np.arange(len(order))
     marks = [
         Segments(low, place, high - low, np.zeros(len(order)), 1.8, colour="blue", label="95 % interval"),
-        Points(slope, place, SLOPE, 8, label="mean"),
+        Points(effect, place, EFFECT, 8, label="mean"),
     ]
-    x = Axis("slope of the output", padded(extent([0.0], high), 0.04), "exact")
+    x = Axis("total effect on the output", padded(extent([0.0], high), 0.04), "exact")
     y = Axis(" ", (len(order) - 0.5, -0.5), "exact", ticks={k: found.names[i] for k, i in enumerate(order)})
-    left_out = len(found.slope) - len(order)
-    note = f"{left_out} inputs of less relevance are left out" if left_out else ""
-    return Drawing(marks, x=x, y=y, title="Relevance of the inputs", note=note, size=(600, _EDGES + _LINE * len(order)))
+    left_out = len(found.effect) - len(order)
+    note = f"{left_out} columns of less relevance are left out" if left_out else ""
+    return Drawing(
+        marks, x=x, y=y, title="Relevance of the columns", note=note, size=(600, _EDGES + _LINE * len(order))
+    )

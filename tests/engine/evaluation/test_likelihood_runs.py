@@ -115,6 +115,11 @@ def test_nll_and_quantiles_are_those_of_the_mixture_of_draws() -> None:
     metrics = bnnviz.measure(run)["averaged"]
     inside = (law.cdf(COUNTS).mean(0) >= 0.05) & (law.cdf(COUNTS - 1).mean(0) <= 0.95)
     assert metrics["coverage_90"] == pytest.approx(inside.mean())
+    every = np.arange(1000)[:, None]  # the probability of all counts in neither tail
+    below = np.array([law.cdf(count).mean(0) for count in every])
+    mass = np.array([law.pmf(count).mean(0) for count in every])
+    in_neither = (below >= 0.05) & (below - mass <= 0.95)
+    assert metrics["coverage_90_expected"] == pytest.approx((mass * in_neither).sum(0).mean(), rel=1e-4)
 
 
 def test_several_outputs_are_predicted_by_their_own_noises() -> None:

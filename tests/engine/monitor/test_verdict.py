@@ -25,10 +25,18 @@ def numbers(crps: float, half: float = 0.5, most: float = 0.9, rows: int = 400, 
     return {"metrics": metrics, "baselines": scores, "rhat_function_max": rhat}
 
 
-def classes(nll: float, accuracy: float, confidence: float) -> dict[str, Any]:
+def counts(half: float, expected: float) -> dict[str, Any]:
+    """Return the same for counts, whose intervals cover more than their level."""
+    found = numbers(0.7, half)
+    found["metrics"]["averaged"] |= {"coverage_50_expected": expected, "coverage_90_expected": 0.9}
+    return found
+
+
+def classes(nll: float, accuracy: float, confidence: float, recall: float = 0.9) -> dict[str, Any]:
     """Return what a verdict reads of the summary of a classification."""
     averaged = {"accuracy": accuracy, "nll": nll}
     metrics = {"rows": 400, "class_names": ["a", "b"], "averaged": averaged, "confidence": confidence}
+    metrics["rare_classes"] = [{"name": "b", "rows": 8, "recall": recall, "average_precision": 0.5}]
     return {"metrics": metrics, "baselines": {name: {"nll": score} for name, score in SCORES.items()}}
 
 
@@ -54,6 +62,9 @@ def classes(nll: float, accuracy: float, confidence: float) -> dict[str, Any]:
         (classes(0.5, 0.8, 0.99), "usable_with_care"),
         (classes(0.5, 0.99, 0.6), "not_usable_yet"),
         (classes(1.2, 0.9, 0.92), "usable_with_care"),
+        (classes(0.5, 0.9, 0.92, recall=0.1), "usable_with_care"),
+        (counts(0.65, 0.65), "usable"),
+        (counts(0.65, 0.52), "usable_with_care"),
     ],
 )
 def test_scores_and_intervals_decide(found: dict[str, Any], code: str) -> None:
