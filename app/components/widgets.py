@@ -92,7 +92,7 @@ def _without_event(on_click: Callable[[], Any]) -> Callable[[Any], Any]:
 def icon_button(icon: str, description: str, on_click: Callable[[], Any], **params: Any) -> pmui.IconButton:
     """Return a small button with a sign."""
     made = pmui.IconButton(icon=icon, description=description, **{"size": "small"} | params)
-    made.on_click(lambda event: on_click())
+    made.on_click(_without_event(on_click))
     return made
 
 

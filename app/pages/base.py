@@ -329,6 +329,10 @@ class RunPage(Page):
             css_classes=["area-bar"],
         )
 
+    def _below(self) -> list[Any]:
+        """Return the rows between the stage and the transport."""
+        return []
+
     def _beyond(self) -> list[Any]:
         """Return objects that stay hidden until requested."""
         return []
@@ -380,7 +384,16 @@ class RunPage(Page):
     def _lay_out(self) -> None:
         """Arrange the page around the stage."""
         bar, hidden = (self.transport.root, self.heartbeat.root), (self.guide.root, self.share.root)
-        around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
+        around = (
+            *self._above(),
+            self.stage,
+            *self._below(),
+            *bar,
+            *hidden,
+            self.address,
+            self.narrator.root,
+            *self._beyond(),
+        )
         self.main = [pn.Column(*around, sizing_mode="stretch_both", stylesheets=[SHEETS["page"]])]
 
     def _dress(self) -> None:

@@ -188,9 +188,11 @@ class LabPage(RunPage):
         return [
             self._bar(*self.controls.bar, scenes, self.chip.root),
             self.bar.root,
-            self.branches.root,
             self.verdict.root,
         ]
+
+    def _below(self) -> list[Any]:
+        return [self.branches.root]
 
     def _beyond(self) -> list[Any]:
         return [self.scenes.root, self.data.root, self.question.root]
@@ -402,7 +404,7 @@ class LabPage(RunPage):
 
     def _card(self, view: View) -> Card:
         tools: dict[str, dict[str, Any]] = {
-            DRAWN: {"tools": [self.points.which]},
+            DRAWN: {"tools": [self.points.tools]},
             "trace": {"tools": [self.component.root]},
             WEIGHTS: {"tools": [self.block.root]},
             "path": {"tools": [self.plane.kind, self.follow], "below": [self.plane.coordinates, self.plane.note]},

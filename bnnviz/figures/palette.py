@@ -78,8 +78,8 @@ _COLOURS = {
         ("#1f2d3b", "#243749", "#2a4359", "#32526d"),
     ),
     "chains": (
-        ("#2b6cb0", "#d97400", "#219f7a", "#4d3660", "#c2337f", "#7a5c2e", "#6e8cdb", "#4a4b4c"),
-        ("#66aaf0", "#f5a43a", "#62f9bf", "#eed7ff", "#ff5c91", "#cdb07a", "#00a28b", "#a6aec9"),
+        ("#2b6cb0", "#219f7a", "#4d3660", "#c2337f", "#7a5c2e", "#6e8cdb", "#4a4b4c", "#d97400"),
+        ("#66aaf0", "#62f9bf", "#eed7ff", "#ff5c91", "#cdb07a", "#00a28b", "#a6aec9", "#f5a43a"),
     ),
 }
 LIGHT, DARK = (Palette(**{role: pair[page] for role, pair in _COLOURS.items()}) for page in (0, 1))

@@ -75,7 +75,7 @@ def test_a_changed_scene_is_held_by_the_address_and_can_be_left(open_page: Calla
     lab.page.reload()
     lab.ready()
     assert lab.field("Seed").input_value() == "5"
-    lab.press("Leave")
+    lab.press("Close scene")
     until(lambda: not lab.page.locator(".scene").is_visible(), 5, "the scene stayed")
     until(lambda: "scene" not in address(lab), 5, lab.page.url)
 
@@ -86,7 +86,7 @@ def test_leave_returns_to_the_run_before_the_scene(open_page: Callable[..., Any]
     lab.page.goto(f"{dashboard.url}?page=lab&scene=event")
     until(lambda: lab.run() not in (None, run), 60, "the scene has no run")
     lab.page.locator("a[title='Open this run']").wait_for(timeout=30_000)
-    lab.press("Leave")
+    lab.press("Close scene")
     until(lambda: lab.run() == run, 30, "the run before did not come back")
 
 

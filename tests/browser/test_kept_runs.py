@@ -95,7 +95,7 @@ def test_reload_back_and_the_chip_find_the_run(open_page: Callable[..., Any], da
     reaches(lab, step)
     assert lab.run() == run
     lab.page.goto(f"{dashboard.url}?page=papers")
-    lab.press("End run")
+    lab.press("End this run")
     until(lambda: not lab.page.locator(CHIP).is_visible(), 30, "the run was not ended")
 
 

@@ -7,7 +7,7 @@ export function render({model}) {
   const place = make("span", {className: "place"})
   const back = make_button("Previous", {className: "back"}, send("back"))
   const next = make_button("Next", {className: "next"}, send("next"))
-  const leave = make_button("Leave", {className: "leave"}, send("leave"))
+  const leave = make_button("Close scene", {className: "leave"}, send("leave"))
 
   const fill = () => {
     title.textContent = model.title

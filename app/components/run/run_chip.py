@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import panel as pn
 
-from bnnviz_app.components.widgets import HEADER, Text, button, set_changed
+from bnnviz_app.components.widgets import HEADER, Text, icon_button, set_changed
 from bnnviz_app.kept_runs import KeptRun, KeptRuns
 
 LOOK_MS = 1500
@@ -21,7 +21,7 @@ class RunChip:
         self._runs, self._browser = runs, browser
         self._run: KeptRun | None = None
         self._text = Text(sizing_mode=None, margin=(0, 6), align="center")
-        end = button("End run", self._end, **HEADER)
+        end = icon_button("close", "End this run; its draws are lost unless they are recorded", self._end, **HEADER)
         self.root = pn.Row(self._text, end, align="center", visible=False, css_classes=["kept-run"])
         self.look()
 
@@ -43,4 +43,4 @@ def _link(run: KeptRun) -> str:
     draws = f"<span style='flex: none'>, {run.draws:,} draws</span>" if run.draws else ""
     query = html.escape(urlencode({"page": run.page, "run": run.run_id}))
     name = f"<span style='overflow: hidden; text-overflow: ellipsis'>{html.escape(run.title)}</span>"
-    return f"<a href='?{query}' title='Open this run' style='{_STYLE}'>{name}{draws}</a>"
+    return f"<a href='?{query}' title='Open {html.escape(run.title)}' style='{_STYLE}'>{name}{draws}</a>"

@@ -12,6 +12,7 @@ import panel_material_ui as pmui
 import param
 
 from bnnviz.figures.live.view import View
+from bnnviz.figures.palette import DARK, LIGHT
 from bnnviz.numerals import count
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import Text, WideColumn, WideRow, button, set_changed
@@ -36,7 +37,8 @@ _PREPARING = {
 }
 
 
-_MARKS = "Circle: bounce. Square: refreshment. Triangle: violation. A click goes back to the event."
+_MARKS = "A click goes back to the event."
+_LEGEND = (("green", "● bounce"), ("purple", "□ refreshment"), ("magenta", "▲ violation"))
 
 Cell = tuple[int, str, str, str]
 
@@ -72,10 +74,15 @@ class Transport(PageComponent):
         self._steps.on_click(lambda item: self.back() if item["kind"] == "back" else self.step(item["kind"]))
         row = [self._play, self._steps, self._speed]
         self._goes_back = timeline is not None
+        self._legend = Text(width=88, sizing_mode="fixed", margin=(0, 4))
+        self.theme(dark=False)
         if timeline is not None:
             # A click on the strip of events goes back.
             timeline.pointer.listen(lambda message: self._clicked(timeline, message))
             timeline.root.html_attributes = {**timeline.root.html_attributes, "title": _MARKS}
+            sheets = [_STYLES["marks"], SHEETS["not_on_a_phone"]]
+            self._legend.param.update(stylesheets=sheets)
+            row.append(self._legend)
             look = {"sizing_mode": "stretch_width", "height": 38, "margin": (0, 4), "css_classes": ["wide"]}
             middle = pn.pane.Bokeh(timeline.root, **look)
         row.append(middle or pn.Spacer(sizing_mode="stretch_width", height=1))
@@ -148,6 +155,12 @@ class Transport(PageComponent):
         width = _ARROW + max(map(len, SPEEDS)) * (_LARGE_LETTER if large else _LETTER)
         set_changed(self._speed, width=max(_NARROWEST, round(width)))
 
+    def theme(self, dark: bool) -> None:
+        """Show the legend of the timeline in its colours."""
+        colours = DARK if dark else LIGHT
+        lines = (f"<div style='color: {colours.of(role)}'>{text}</div>" for role, text in _LEGEND)
+        set_changed(self._legend, object="".join(lines))
+
     def hide(self, names: Set[str]) -> None:
         """Hide the named parts: the whole bar is ``transport``, its line of figures ``status``."""
         self.root.visible = "transport" not in names
@@ -204,7 +217,7 @@ class Transport(PageComponent):
             (92, "events", rate(status, "events_per_s"), "events/s" if self._eventful else "moves/s"),
             (118, "gradients", rate(status, "gradients_per_s"), "gradients/s"),
             (106, "draws", f"{count(status['draws'])} × {status['chains']}", "draws"),
-            (66, "ess", count(status["ess"]), "ESS"),
+            (66, "ess", count(status["ess"]), "<abbr title='effective sample size'>ESS</abbr>"),
         ]
 
     def _line(self, status: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments, extent
 from bnnviz.figures.palette import Kind
 
 _UNIT = Kind("unit", "circle", "ink", False)
-_BIASES = ((1, Kind("bias", "circle", "blue", True)), (-1, Kind("bias", "circle", "orange", True)))
+_BIASES = ((1, Kind("bias", "circle", "blue", True)), (-1, Kind("bias", "circle", "magenta", True)))
 _WIDEST, _LEAST = 9.0, 0.4  # pixels of an edge
 _SHARE = 0.5  # of the room between two units, for the widest edge
 _UNIT_PX, _SMALLEST_PX = 15.0, 3.0
@@ -80,7 +80,7 @@ class NetworkGraph(Figure):
         edges = weights[self._edge_of]
         spread = self._edges(np.arange(len(edges)) if sd.size else [], sd[self._edge_of] if sd.size else np.empty(0))
         marks: list[Mark] = [Segments(*spread, colour="grey", opacity=0.3, label="sd over the draws")]
-        for own, colour, label in ((edges >= 0, "blue", "positive"), (edges < 0, "orange", "negative")):
+        for own, colour, label in ((edges >= 0, "blue", "positive"), (edges < 0, "magenta", "negative")):
             signed = self._edges(np.flatnonzero(own), np.abs(edges[own]))
             marks.append(Segments(*signed, colour=colour, opacity=0.85, label=label))
         number = self._shown if self._shown is not None else part["chosen"]

@@ -67,6 +67,7 @@ def trace_line(index: Any, values: Any, number: int, label: str) -> Line:
 
 
 def _title(label: str, drawn: int, chains: int, futures: Sequence[str]) -> str:
+    label = f"Principal component {label[3:]}" if label.startswith("PC ") else label
     if futures:
         return f"{label} since the fork, {' and '.join(futures)}"
     count = "one chain" if chains == 1 else f"{chains} chains" if drawn == chains else f"{drawn} of {chains} chains"

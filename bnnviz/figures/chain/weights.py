@@ -16,7 +16,7 @@ from bnnviz.figures.marks import SQUARE, Axis, Drawing, Image, Mark, Rule
 from bnnviz.figures.parts import as_arrays
 
 MOST = 60  # coordinates
-RAMP = ("blue", "surface", "orange")
+RAMP = ("blue", "surface", "magenta")
 
 
 class Correlations(Figure):
