@@ -13,6 +13,7 @@ from bnnviz.api.seeds import Seed, number
 from bnnviz.data import UserTable
 from bnnviz.data.tables import arrays, source
 from bnnviz.data.tables.columns import listed
+from bnnviz.data.tables.encoder import Imputed
 from bnnviz.data.tables.new_rows import NewRows, read_rows
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.conformal import conformalised
@@ -230,14 +231,14 @@ class WithPredictions:
         """
         return _rows(source, self.table(target), **options)
 
-    def _inputs(self, target: BNN, x: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    def _inputs(self, target: BNN, x: Any) -> tuple[np.ndarray | Imputed, np.ndarray | None]:
         """Return rows in the form of the network's data, and the notes on each."""
         if isinstance(x, NewRows):
             return x.x, x.row_notes
         return encoded(x, target, self.table(target))
 
 
-def encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray, np.ndarray | None]:
+def encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray | Imputed, np.ndarray | None]:
     """Return rows in the form of a network's data, and the notes on each."""
     if table is not None or isinstance(x, str | bytes) or hasattr(x, "__fspath__"):
         found = _rows(x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x, table)

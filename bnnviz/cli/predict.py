@@ -87,7 +87,7 @@ def predict(
             write_whole(out, text.encode())
         except OSError as error:
             raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
-        say(f"{len(rows.x):,} rows are predicted in {out}.")
+        say(f"{len(predicted):,} rows are predicted in {out}.")
     if rows.observed is not None:
         say(_compared(scores_of(predicted, rows.observed)))
     if far := int(sum(predicted.far)):

@@ -33,7 +33,7 @@ from bnnviz.api.automatic import AUTO
 from bnnviz.data import DataSet, Standardiser
 from bnnviz.data.tables import source
 from bnnviz.data.tables.columns import listed
-from bnnviz.data.tables.encoder import Encoder, framed
+from bnnviz.data.tables.encoder import Encoder, Imputed, framed
 from bnnviz.data.tables.new_rows import frame_columns, matched
 from bnnviz.engine.automatic.plan import MINUTES
 from bnnviz.engine.automatic.suggested_likelihoods import suggest
@@ -118,10 +118,10 @@ class _Estimator(BaseEstimator):
             return X, y, None
         return X, y, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
-    def _new_inputs(self, X: Any) -> np.ndarray:
+    def _new_inputs(self, X: Any) -> np.ndarray | Imputed:
         """Validate rows to predict."""
         if self.encoder_ is not None:
-            X = self.encoder_.transform(matched(X, self.encoder_.kinds))
+            return self.encoder_.encode(matched(X, self.encoder_.kinds))[0]
         return validate_data(self, X, reset=False, dtype=np.float64)
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
@@ -502,7 +502,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):
         """
         check_is_fitted(self, "classes_")
         if self.posterior_ is None:
-            return np.ones((len(self._new_inputs(X)), 1))
+            self._new_inputs(X)
+            return np.ones((len(X), 1))
         return self.predict_distribution(X).probabilities
 
     def predict(self, X: Any) -> np.ndarray:

@@ -40,12 +40,9 @@ def test_training_rows_are_encoded_as_they_were(table: UserTable) -> None:
 @pytest.mark.parametrize(
     ("cells", "expected", "noted"),
     [
-        ({"colour": "pink"}, [4, 19723, 0, 0, 0, 0, 0, 1], "pink"),
-        ({"colour": ""}, [4, 19723, 0, 0, 0, 0, 0, 1], "colour"),
         ({"size": "inf"}, [MEDIAN, 19723, 1, 0, 0, 1, 0, 1], "size"),
         ({"size": ""}, [MEDIAN, 19723, 1, 0, 0, 1, 0, 1], "size"),
         ({"size": "big"}, [MEDIAN, 19723, 1, 0, 0, 1, 0, 1], "big"),
-        ({"day": ""}, [4, 19728.5, 0, 0, 0, 1, 0, 1], "day"),
     ],
 )
 def test_a_cell_that_does_not_fit_is_filled_and_noted(
@@ -57,6 +54,47 @@ def test_a_cell_that_does_not_fit_is_filled_and_noted(
     found = read_rows(text.encode(), table)
     assert found.x[1].tolist() == expected
     assert found.row_notes[0] == "" and noted in found.row_notes[1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "columns"),
+    [({"colour": "pink"}, slice(3, 6)), ({"colour": ""}, slice(3, 6)), ({"day": ""}, slice(1, 2))],
+)
+def test_a_cell_that_no_training_row_lacks_takes_values_of_training_rows(
+    table: UserTable, cells: dict[str, str], columns: slice
+) -> None:
+    row = {"colour": "red", "size": "4", "old": "yes", "day": "2024-01-01"}
+    lines = [row, row | cells]
+    text = "\n".join([",".join(row), *(",".join(each.values()) for each in lines)])
+    found = read_rows(text.encode(), table)
+    complete, filled = found.x.versions[:, 0], found.x.versions[:, 1]
+    assert (complete == [4, 19723, 0, 0, 0, 1, 0, 1]).all()
+    known = {tuple(each) for each in table.x[:, columns]}
+    assert {tuple(each) for each in filled[:, columns]} == known
+    filled[:, columns] = complete[:, columns]
+    assert (filled == complete).all()
+    assert found.row_notes[0] == "" and next(iter(cells)) in found.row_notes[1]
+
+
+def test_intervals_cover_rows_whose_decisive_value_is_unknown() -> None:
+    """Against simulated rows: without the value, intervals are those of all rows that it may belong to."""
+    rng = np.random.default_rng(0)
+
+    def drawn(count: int) -> pd.DataFrame:
+        made = pd.DataFrame({"a": rng.uniform(20, 200, count), "kind": rng.choice(list("xyz"), count)})
+        steps = made["kind"].map({"x": 0, "y": 60, "z": -60})
+        return made.assign(y=made["a"] + steps + 4 * rng.normal(size=count))
+
+    run = bnnviz.sample(read_table(drawn(200), "y"), "hmc", draws=100, warmup=200, chains=2, seed=0)
+    new, ends = drawn(500), (0.05, 0.95)
+    full = run.predict(new, ends)
+    for column, gone in (("a", np.nan), ("kind", "unknown")):
+        found = run.predict(new.assign(**{column: gone}), ends)
+        inside = (new["y"] > found.quantiles[0.05]) & (new["y"] < found.quantiles[0.95])
+        assert 0.83 < inside.mean() < 0.97
+        assert (found.sd > 3 * full.sd).mean() > 0.99
+        some = new.assign(**{column: new[column].where(new.index != 3, gone)})
+        np.testing.assert_array_equal(np.delete(run.predict(some, ends).mean, 3), np.delete(full.mean, 3))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +132,8 @@ def test_decimal_marks_and_missing_values_are_those_of_the_table() -> None:
     rows = "\n".join(f"{i};{i},5;{2 * i},25" for i in range(9))
     table = read_table(f"a;b;y\n{rows}\n".encode(), "y", "regression", missing=["-1"])
     found = read_rows(b"a;b\n3;1,952\n-1;2,5\n", table)
-    assert found.x.tolist() == [[3, 1.952], [4, 2.5]] and [bool(note) for note in found.row_notes] == [False, True]
+    assert found.x.versions[0, 0].tolist() == [3, 1.952] and set(found.x.versions[:, 1, 0]) <= set(range(9))
+    assert [bool(note) for note in found.row_notes] == [False, True]
 
 
 def test_classes_are_compared_by_name() -> None:
@@ -128,13 +167,11 @@ def test_every_path_of_a_run_matches_columns_by_name() -> None:
     options = {"draws": 6, "warmup": 4, "chains": 2, "target_settings": {"hidden": "3"}}
     run = bnnviz.sample(read_table(frame, "y"), "hmc", **options)
     new = pd.DataFrame({"v": [0.5, np.nan, 0.1], "y": [0.0, 0, 0], "u": [1.0, 2, np.nan]})
-    plain = frame[["u", "v"]].median().to_frame().T
     assert len(run.predict(new)) == len(run.predict(new).to_frame()) == 3
     assert [bool(note) for note in run.predict(new).notes] == [False, True, True]
     for path in (lambda x: run.predict(x).mean, run.functions, lambda x: run.predictive(x, seed=1)):
         np.testing.assert_array_equal(path(frame), path(frame[["y", "v", "u"]]))
         np.testing.assert_array_equal(path(frame), path(frame[["u", "v"]].to_numpy()))
-    np.testing.assert_allclose(run.predict(new).mean[1], run.predict(plain.assign(u=2.0)).mean[0])
     with pytest.raises(BnnvizError, match="v"):
         run.predict(new[["u"]])
     with pytest.raises(BnnvizError, match="u, v"):

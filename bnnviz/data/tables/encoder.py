@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 _NO_VALUE = "(missing)"  # the level of a category's missing cells
 _SHOWN = 40  # characters of a text in a note
+_DONORS = 1000  # maximum training rows whose values replace cells that no training row lacks
+_VERSIONS = (10, 50)  # fewest for many rows, and most
+_MOST_NUMBERS = 5_000_000  # of all versions, if the fewest do not exceed it
+
+
+class Imputed(NamedTuple):
+    """Rows with several values for unknown cells: predictions average over ``versions`` (versions, rows, inputs)."""
+
+    versions: np.ndarray
 
 
 class Encoder:
@@ -48,6 +57,8 @@ class Encoder:
             gaps = [self._numbers[i] for i in indicator.features_]
         if self._categories:
             found = self.transformer.named_transformers_["category"][-1].categories_
+        self._marked = set(gaps)
+        self._donors = frame.sample(min(len(frame), _DONORS), random_state=0).reset_index(drop=True)
         known = {key: tuple(map(str, each)) for key, each in zip(self._categories, found, strict=True)}
         self.levels = {key: known.get(key, ()) for key in self.kinds}
         encoded = [f"{key}={level}" for key, each in known.items() for level in each]
@@ -67,18 +78,40 @@ class Encoder:
         """Return rows (rows, encoded columns) as finite numbers."""
         return np.asarray(self.transformer.transform(frame), dtype=float)
 
-    def notes(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return a note on the filled and unknown values of each row, or an empty text."""
+    def encode(self, frame: pd.DataFrame) -> tuple[np.ndarray | Imputed, np.ndarray]:
+        """Return new rows encoded, and a note on the filled and unknown values of each, or an empty text.
+
+        A missing or unknown value that no training row has is replaced by those of random training rows, because the
+        network has learned nothing about such rows.
+        """
         notes = np.full(len(frame), "", dtype=object)
+        unknown = {}
         for key, levels in self.levels.items():
             values = frame[key].to_numpy()
             present = present_in(values)
-            if not levels or _NO_VALUE not in levels:
-                _add(notes, ~present, f"{key} is missing")
+            strange = np.zeros(len(values), dtype=bool)
             if levels:
                 for value in set(values[present].tolist()) - set(levels):
+                    strange |= values == value
                     _add(notes, values == value, f"{key} has the unknown value {value[:_SHOWN]!r}")
-        return notes
+            if not levels or _NO_VALUE not in levels:
+                _add(notes, ~present, f"{key} is missing")
+                strange |= ~present & (key not in self._marked)
+            if strange.any():
+                unknown[key] = strange
+        encoded = self.transform(frame)
+        if not unknown:
+            return encoded, notes
+        count = int(np.clip(_MOST_NUMBERS // encoded.size, *_VERSIONS))
+        rng, versions = np.random.default_rng(0), np.repeat(encoded[None], count, axis=0)
+        rows = np.flatnonzero(np.any(list(unknown.values()), axis=0))
+        for version in versions:
+            filled = frame.iloc[rows].reset_index(drop=True)
+            donors = self._donors.iloc[rng.integers(len(self._donors), size=len(rows))].reset_index(drop=True)
+            for key, strange in unknown.items():
+                filled[key] = filled[key].mask(strange[rows], donors[key])
+            version[rows] = self.transform(filled)
+        return Imputed(versions), notes
 
     def describe_categories(self) -> list[str]:
         """Return a note on the categories, if there are any."""

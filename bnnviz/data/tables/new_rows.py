@@ -21,7 +21,7 @@ from bnnviz.data.tables.columns import (
     listed,
     texts_of,
 )
-from bnnviz.data.tables.encoder import framed
+from bnnviz.data.tables.encoder import Imputed, framed
 from bnnviz.data.tables.numerals import Decimal, read_numbers
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError, nearest
@@ -35,8 +35,8 @@ class NewRows(NamedTuple):
 
     Attributes
     ----------
-    x : ndarray, shape (rows, inputs)
-        Rows encoded like the training rows.
+    x : ndarray, shape (rows, inputs), or Imputed
+        Rows encoded like the training rows; several versions if cells are unknown that no training row lacks.
     row_notes : ndarray of str, shape (rows,)
         Missing and unknown values of each row; usually empty.
     observed : ndarray or None, shape (rows,)
@@ -47,7 +47,7 @@ class NewRows(NamedTuple):
         Columns that are kept next to the predictions, as texts.
     """
 
-    x: np.ndarray
+    x: np.ndarray | Imputed
     row_notes: np.ndarray
     observed: np.ndarray | None
     notes: list[str]
@@ -87,11 +87,11 @@ def read_rows(
     )
     _check_lacking(list(found.frame), table.kinds, found.name)
     frame, row_notes = _typed(found, table.kinds)
-    notes = table.encoder.notes(frame)
+    x, notes = table.encoder.encode(frame)
     row_notes = np.array([note or other for note, other in zip(row_notes, notes, strict=True)], dtype=object)
     observed = _observed(found, table) if table.target in found.frame else None
     kept = {key: list(map(str, found.frame[key])) for key in keep}
-    return NewRows(table.encoder.transform(frame), row_notes, observed, _summary(row_notes), kept)
+    return NewRows(x, row_notes, observed, _summary(row_notes), kept)
 
 
 def frame_columns(given: Any) -> list[Column]:

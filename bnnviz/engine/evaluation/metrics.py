@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,10 +58,24 @@ def predict(target: BNN, theta: Tensor) -> Predictions:
     return Predictions(law=ObservationLaw(target, theta, torch.cat([target.outputs(part, x) for part in pieces])))
 
 
-def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
+def probabilities_at(target: BNN, theta: Tensor, x: Tensor | list[Tensor]) -> np.ndarray:
     """Return the probabilities (draws, rows, classes) that weights (draws, dim) give at scaled inputs."""
-    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
-    return np.concatenate([probabilities_of(target, target.outputs(piece, x), piece) for piece in pieces])
+
+    def probabilities(theta: Tensor, x: Tensor) -> np.ndarray:
+        pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+        return np.concatenate([probabilities_of(target, target.outputs(piece, x), piece) for piece in pieces])
+
+    return by_version(probabilities, theta, x if isinstance(x, list) else [x])
+
+
+def by_version(predict: Callable[[Tensor, Tensor], np.ndarray], theta: Tensor, versions: list[Tensor]) -> np.ndarray:
+    """Return predictions (draws, rows, ...), where draw s has version s of the rows, modulo their number."""
+    versions = versions[: len(theta)]
+    parts = [predict(theta[k :: len(versions)], x) for k, x in enumerate(versions)]
+    found = np.empty((len(theta), *parts[0].shape[1:]), parts[0].dtype)
+    for k, part in enumerate(parts):
+        found[k :: len(versions)] = part
+    return found
 
 
 def probabilities_of(target: BNN, outputs: Tensor, theta: Tensor) -> np.ndarray:

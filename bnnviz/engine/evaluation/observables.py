@@ -17,7 +17,7 @@ from bnnviz.diagnostics.predictive.metrics import Figures, crps_of_draws, number
 from bnnviz.targets import BNN
 from bnnviz.targets.likelihoods import Normal
 
-_HALVINGS, _DOUBLINGS = 60, 60
+_HALVINGS, _DOUBLINGS = 200, 60  # draws may differ by many powers of ten
 _PRECISE = 1e-8  # of a probability
 _REACH = 0.3  # standard deviations from a normal approximation to the ends of the first bracket of quantiles
 _SCORED = 1000  # maximum draws of a mixture to estimate its CRPS

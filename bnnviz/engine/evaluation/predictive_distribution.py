@@ -11,7 +11,15 @@ import torch
 
 from bnnviz import optional
 from bnnviz.data import DataSet
-from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, drawn_classes, log_scale, probabilities_at
+from bnnviz.data.tables.encoder import Imputed
+from bnnviz.engine.evaluation.metrics import (
+    NetworkDraws,
+    by_version,
+    class_names,
+    drawn_classes,
+    log_scale,
+    probabilities_at,
+)
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.observables import quantiles as quantiles_of
 from bnnviz.engine.evaluation.predictions import at_once, evenly
@@ -155,7 +163,7 @@ class Surroundings:
 
 def predict(
     given: NetworkDraws,
-    x: np.ndarray,
+    x: np.ndarray | Imputed,
     quantiles: Sequence[float] = QUANTILES,
     surroundings: Surroundings | None = None,
     draws: int | None = None,
@@ -163,9 +171,10 @@ def predict(
     """Predict rows (rows, ...) in the units of the data with all draws, or as many as a few seconds allow."""
     quantiles = checked_levels(quantiles)
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
-    kept = evenly(len(theta), max(_LEAST_DRAWS, _MOST_WORK // max(len(rows), 1)) if draws is None else draws)
+    count = len(rows[0])
+    kept = evenly(len(theta), max(_LEAST_DRAWS, _MOST_WORK // max(count, 1)) if draws is None else draws)
     theta, shares = theta[torch.as_tensor(kept, device=theta.device)], shares[kept] / shares[kept].sum()
-    far = (surroundings or Surroundings(given.target)).far(rows)
+    far = (surroundings or Surroundings(given.target)).far(rows[0])
     if given.target.likelihood.task == "classification":
         found = predictive(given.target, theta, rows, shares)
         return PredictiveDistribution(
@@ -179,8 +188,8 @@ def predict(
         )
     size = max(1, _NUMBERS // len(theta))
     parts = [
-        _numbers(given.target, theta, shares, rows[begin : begin + size], quantiles)
-        for begin in range(0, len(rows), size)
+        _numbers(given.target, theta, shares, [x[begin : begin + size] for x in rows], quantiles)
+        for begin in range(0, count, size)
     ]
     *moments, levels = zip(*parts, strict=True)
     mean, epistemic, aleatoric = map(np.concatenate, moments)
@@ -216,7 +225,7 @@ def checked_levels(quantiles: Sequence[float]) -> list[float]:
 
 
 def _numbers(
-    target: BNN, theta: torch.Tensor, shares: np.ndarray, rows: torch.Tensor, quantiles: Sequence[float]
+    target: BNN, theta: torch.Tensor, shares: np.ndarray, rows: list[torch.Tensor], quantiles: Sequence[float]
 ) -> tuple[np.ndarray, ...]:
     """Return mean, epistemic and aleatoric sd (rows, ...) and quantiles (levels, rows, ...)."""
     if target.likelihood.task == "outputs":
@@ -239,7 +248,7 @@ def _of_outputs(f: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> t
     return mean, sd, np.zeros_like(mean), np.stack(found) if found else np.empty((0, *mean.shape))
 
 
-def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed: int = 0) -> np.ndarray:
+def predictive_draws(given: NetworkDraws, x: np.ndarray | Imputed, draws: int = 1000, seed: int = 0) -> np.ndarray:
     """Draw observations in the target's unit, or class indices, (draws, rows) or (draws, rows, columns), at rows."""
     if draws < 1:
         raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
@@ -253,21 +262,22 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
         raise BnnvizError(f"{_OF_OUTPUTS} Draw outputs by bnnviz.BNN.outputs, or give such a likelihood.", "likelihood")
     if given.target.likelihood.task == "regression":
         return ObservationLaw(given.target, theta, _outputs(given.target, theta, rows)).draw(rng)
-    made = np.empty((draws, len(rows)), dtype=int)
-    for part in _parts(given.target, theta, rows):
-        made[part] = drawn_classes(probabilities_at(given.target, theta[part], rows), rng)
+    made = np.empty((draws, len(rows[0])), dtype=int)
+    size = max(1, _NUMBERS // draws)
+    for begin in range(0, made.shape[1], size):
+        some = [x[begin : begin + size] for x in rows]
+        made[:, begin : begin + size] = drawn_classes(probabilities_at(given.target, theta, some), rng)
     return made
 
 
-def functions(given: NetworkDraws, x: np.ndarray) -> np.ndarray:
+def functions(given: NetworkDraws, x: np.ndarray | Imputed) -> np.ndarray:
     """Return the noise-free functions of the draws at rows, (chains, draws, rows) or (chains, draws, rows, columns).
 
     They are the mean of an observation in the target's unit, class probabilities, or outputs.
     """
     target, theta, rows = given.target, given.theta, _inputs(given.target, x)
     if target.likelihood.task == "classification":
-        parts = _parts(target, theta, rows)
-        found = np.concatenate([probabilities_at(target, theta[part], rows) for part in parts])
+        found = probabilities_at(target, theta, rows)
     elif target.likelihood.task == "outputs":
         found = _outputs(target, theta, rows).numpy()
     else:
@@ -275,7 +285,7 @@ def functions(given: NetworkDraws, x: np.ndarray) -> np.ndarray:
     return found.reshape(given.chains, -1, *found.shape[1:])
 
 
-def log_densities(given: NetworkDraws, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def log_densities(given: NetworkDraws, x: np.ndarray | Imputed, y: np.ndarray) -> np.ndarray:
     """Return the log density or log probability (rows,) of observations under the averaged predictive."""
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
     target, observed = given.target, np.asarray(y, dtype=float)
@@ -286,16 +296,19 @@ def log_densities(given: NetworkDraws, x: np.ndarray, y: np.ndarray) -> np.ndarr
     logs = torch.as_tensor(np.log(shares), device=target.device)
     sums = []
     with torch.no_grad():
-        for part in _parts(target, theta, rows):
-            f = target.outputs(theta[part], rows)
-            density = target.likelihood_at(theta[part]).log_density(f, y_kept).double()
-            sums.append(torch.logsumexp(density + logs[part, None], 0).cpu())
+        for version, x in enumerate(rows):
+            chosen, weights = theta[version :: len(rows)], logs[version :: len(rows)]
+            for part in _parts(target, chosen, x):
+                density = target.likelihood_at(chosen[part]).log_density(target.outputs(chosen[part], x), y_kept)
+                sums.append(torch.logsumexp(density.double() + weights[part, None], 0).cpu())
     found = torch.logsumexp(torch.stack(sums), 0).numpy()
     return found - log_scale(target)
 
 
-def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
-    """Return inputs in the form of the target's."""
+def _inputs(target: BNN, x: np.ndarray | Imputed) -> list[torch.Tensor]:
+    """Return the versions of rows in the form of the target's inputs; one for rows without unknown cells."""
+    if isinstance(x, Imputed):
+        return [_inputs(target, version)[0] for version in x.versions]
     data, shape = target.data_set, tuple(target.x.shape[1:])
     x = np.asarray(x)
     x = x[:, None] if x.ndim == 1 and shape == (1,) else x
@@ -311,7 +324,7 @@ def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
         raise BnnvizError("The network requires integer inputs, but the rows to predict contain other numbers.", "x")
     if isinstance(data, DataSet):
         x = data.standardiser.x(x.astype(float))
-    return torch.as_tensor(x, device=target.device).to(target.x.dtype)
+    return [torch.as_tensor(x, device=target.device).to(target.x.dtype)]
 
 
 def _weighed(given: NetworkDraws) -> tuple[torch.Tensor, np.ndarray]:
@@ -326,10 +339,14 @@ def _parts(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> list[slice]:
     return [slice(begin, begin + size) for begin in range(0, len(theta), size)]
 
 
-def _outputs(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def _outputs(target: BNN, theta: torch.Tensor, rows: list[torch.Tensor]) -> torch.Tensor:
     """Return the outputs (draws, rows, outputs) in double precision."""
+
+    def outputs(theta: torch.Tensor, x: torch.Tensor) -> np.ndarray:
+        return torch.cat([target.outputs(theta[part], x).double().cpu() for part in _parts(target, theta, x)]).numpy()
+
     with torch.no_grad():
-        return torch.cat([target.outputs(theta[part], rows).double().cpu() for part in _parts(target, theta, rows)])
+        return torch.from_numpy(by_version(outputs, theta, rows))
 
 
 def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, Any]:

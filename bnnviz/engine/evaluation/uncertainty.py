@@ -67,7 +67,7 @@ class Predictive(NamedTuple):
 def predictive(
     target: BNN,
     theta: Tensor,
-    x: Tensor,
+    x: Tensor | list[Tensor],
     weights: np.ndarray | None = None,
     base: float = math.e,
 ) -> Predictive:
@@ -77,10 +77,9 @@ def predictive(
     """
     each = max(1, _NUMBERS // (len(theta) * max(target.outputs_per_row, 2)))
     shares = np.full(len(theta), 1 / len(theta)) if weights is None else np.asarray(weights) / np.sum(weights)
-    parts = []
-    for begin in range(0, len(x), each):
-        rows = slice(begin, begin + each)
-        probabilities = probabilities_at(target, theta, x[rows])
+    parts, versions = [], x if isinstance(x, list) else [x]
+    for begin in range(0, len(versions[0]), each):
+        probabilities = probabilities_at(target, theta, [x[begin : begin + each] for x in versions])
         expected = diagnostics.expected_entropy(probabilities, base, weights)
         total = diagnostics.predictive_entropy(probabilities, base, weights)
         mutual = diagnostics.mutual_information(probabilities, base, weights)
