@@ -83,7 +83,7 @@ def probability(source: 'Any', *, bins: 'int' = 10, dark: 'bool' = False) -> 'hv
 
 
 def relevance(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
-    """Plot the relevance of the inputs of a network with 95 % intervals, the largest 25 first."""
+    """Plot the relevance of the columns of a table with 95 % intervals, the largest 25 first."""
 
 
 def roc(source: 'Any', observed: 'Any' = None, *, positive: 'int | None' = None, dark: 'bool' = False) -> 'hv.Overlay':

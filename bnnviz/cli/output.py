@@ -127,9 +127,9 @@ def progress() -> Progress:
 
 
 def text(value: Any) -> str:
-    """Return a value with four digits, "-" for None."""
+    """Return a value with four digits, or without decimals, "-" for None."""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
     if isinstance(value, dict):
         return ", ".join(f"{key}={text(item)}" for key, item in value.items())
     return "-" if value is None else str(value)

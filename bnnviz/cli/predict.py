@@ -88,11 +88,13 @@ def predict(
         except OSError as error:
             raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
         say(f"{len(predicted):,} rows are predicted in {out}.")
+    if predicted.note:
+        say(predicted.note)
     if rows.observed is not None:
         say(_compared(scores_of(predicted, rows.observed)))
     if far := int(sum(predicted.far)):
-        verb = "lies" if far == 1 else "lie"
-        say(f"{far:,} of them {verb} far from all training rows (far = 1), where a prediction is a guess.")
+        rows_are = "row is" if far == 1 else "rows are"
+        say(f"{far:,} {rows_are} far from all training rows (far = 1), where a prediction is a guess.")
     if judged := found.summary().get("verdict"):
         say(judged, command=_SAMPLING)
 

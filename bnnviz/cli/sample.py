@@ -110,6 +110,7 @@ def sample(
     Ctrl-C stops early and keeps the draws made so far.
     """
     request = options.read_request(spec) if spec is not None else {}
+    folder = None if record is None else _new_recording(record)
     task = options.task_of(likelihood) if task is None and target_column is not None else task
     reading = options.TableOptions(target_column, task, decimal, missing, leave_out)
     table = options.enter_target(request, target, data, reading)
@@ -139,7 +140,6 @@ def sample(
         report = options.free_place(report, ".html", "report")
     for note in table.notes if table is not None else ():
         say(note)
-    folder = None if record is None else _new_recording(record)
     if minutes is not None and not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     given |= {name for name in ("chains", "draws", "warmup") if name in request} | {*request.get("target_settings", {})}

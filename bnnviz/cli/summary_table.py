@@ -58,8 +58,7 @@ def comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> tuple[list[st
     if classes:
         caption = "accuracy: larger is better; log loss: smaller is better"
     else:
-        shares = (f"{level}% intervals cover {metrics['averaged'][f'coverage_{level}']:.0%}" for level in (50, 90))
-        caption = f"smaller is better; {' and '.join(shares)} of the rows"
+        caption = "error (CRPS) and RMSE: in the unit of the target; smaller is better"
     return [f"{metrics['rows']:,} held-out rows", *columns.values()], rows, caption
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
+POWER = 7  # of ten, from which on numbers at axes have an exponent
 
 
 @dataclass(frozen=True)

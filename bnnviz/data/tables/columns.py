@@ -255,10 +255,8 @@ def _names_rows(column: Column, found: Content) -> bool:
     values = column.values
     if column.name not in found.unnamed and not _KEY.fullmatch(column.name):
         return False
-    is_text = values.dtype == object
-    if is_text and column.name not in found.unnamed:
-        return False
-    return (is_text or bool((values == np.round(values)).all())) and len(set(values.tolist())) == len(values)
+    is_whole = values.dtype == object or bool((values == np.round(values)).all())
+    return is_whole and len(set(values.tolist())) == len(values)
 
 
 def _check_categories(key: str, held: np.ndarray, found: Content) -> None:
@@ -269,7 +267,7 @@ def _check_categories(key: str, held: np.ndarray, found: Content) -> None:
         why = "mostly unique texts, which are not categories"
     else:
         return
-    raise TableQuestion(f"The column {key} of {found.name} holds {why}.", (leave_out(key),), "replace it by numbers")
+    raise TableQuestion(f"The column {key} of {found.name} holds {why}.", (leave_out(key),))
 
 
 def _examples(cells: pd.Series) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def _check_lacking(names: list[str], kinds: Mapping[str, str], name: str) -> Non
     lacking = [key for key in kinds if key not in names]
     if lacking:
         meant = nearest(lacking[0], names)
-        hint = f"; it has {listed(names)}." if meant is None else f"; did you mean {meant} by {lacking[0]}?"
+        hint = f"; it has {listed(names)}." if meant is None else f"; rename {meant} to {lacking[0]}."
         raise BnnvizError(f"{name} lacks columns that the network was trained on ({listed(lacking)}){hint}", "x")
 
 

@@ -48,7 +48,7 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
         level = max(level, 1)
         findings += [f"{count} {'row is' if count == 1 else 'rows are'} too few to judge"] if count < _FEWEST else []
     bad = level >= LEVELS.index("not_usable_yet")
-    ways = more if bad or not mixed else ()
+    ways = more if bad or not mixed or (level and not converges) else ()
     if bad and not converges:
         ways = [*more, _MODEL]
     elif bad and mixed and predictions is not None:
@@ -73,8 +73,11 @@ def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
         share = metrics["averaged"][f"coverage_{nominal}"]
         # Intervals of counts cover more, because their ends are whole numbers.
         expected = metrics["averaged"].get(f"coverage_{nominal}_expected", nominal / 100)
-        level = max(level, _off(share, expected, metrics["rows"]))
-        shown.append(f"{share:.0%}" + ("" if expected == nominal / 100 else f" ({expected:.0%} expected)"))
+        off = _off(share, expected, metrics["rows"])
+        level = max(level, off)
+        remarks = [f"{expected:.0%} expected"] if expected != nominal / 100 else []
+        remarks += [f"too {'wide' if share > expected else 'narrow'}"] if off else []
+        shown.append(f"{share:.0%}" + (f" ({', '.join(remarks)})" if remarks else ""))
     return level, f"50% intervals cover {shown[0]} and 90% intervals {shown[1]} of {rows}"
 
 
@@ -109,6 +112,6 @@ def _of_chains(predictions: float | None, converges: bool) -> Iterator[str]:
     if not converges:
         yield "its uncertainty is approximate"
     elif predictions is not None and predictions > MIXED:
-        yield "repeated fits still disagree, so more time may help"
+        yield "repeated fits, made in parallel, still disagree, so more time may help"
     elif predictions is not None:
-        yield "repeated fits agree"
+        yield "repeated fits, made in parallel, agree"

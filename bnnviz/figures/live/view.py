@@ -20,10 +20,9 @@ from bnnviz.figures.live.axis_range import AxisRange
 from bnnviz.figures.live.canvas import Canvas
 from bnnviz.figures.live.pointer import Pointer
 from bnnviz.figures.marks import Axis, Drawing
-from bnnviz.figures.palette import DARK, FONT, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
+from bnnviz.figures.palette import DARK, FONT, LABEL_SIZE, LIGHT, POWER, TICK_SIZE, Palette
 
 LOW, END = 55, 20  # pixels of height, and of the border beyond an axis's end
-POWER = 7  # of ten, from which on numbers have an exponent
 TICKS = 1.43  # a ticker may exceed the desired number of ticks by this factor
 #: Lines of type for each number at the vertical axis.
 TICK_LINES, LEAST_TICKS = 1.6, 2

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import holoviews as hv
+from bokeh.models import BasicTickFormatter
 
 from bnnviz import optional
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.palette import DARK, FONT, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
+from bnnviz.figures.palette import DARK, FONT, LABEL_SIZE, LIGHT, POWER, TICK_SIZE, Palette
 
 BACKENDS = ("bokeh", "matplotlib")
 _MODULES = {"bokeh": "holoviews.plotting.bokeh", "matplotlib": "holoviews.plotting.mpl"}
@@ -104,6 +105,8 @@ class Paint:
             axis.update(**_type("axis_label_", palette.ink, scale * LABEL_SIZE), axis_label_text_font_style="normal")
             axis.update(**_type("major_label_", palette.muted, scale * TICK_SIZE), axis_line_color=palette.axis)
             axis.update(major_tick_line_color=palette.axis, minor_tick_line_color=None)
+            if isinstance(axis.formatter, BasicTickFormatter):
+                axis.formatter.update(power_limit_high=POWER, power_limit_low=-5)
         for legend in figure.legend:
             legend.update(**_type("label_", palette.ink, scale * TICK_SIZE), background_fill_alpha=0.8, spacing=1)
             legend.update(background_fill_color=palette.surface, border_line_color=palette.grid)

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy import stats
+from scipy import optimize, stats
 from torch import Tensor, nn
 
 import bnnviz
 from bnnviz import diagnostics, samplers, targets
 from bnnviz import settings as declared
+from bnnviz.engine.evaluation.observables import ObservationLaw, quantiles
 from bnnviz.errors import BnnvizError
 
 RNG = np.random.default_rng(0)
@@ -120,6 +121,15 @@ def test_nll_and_quantiles_are_those_of_the_mixture_of_draws() -> None:
     mass = np.array([law.pmf(count).mean(0) for count in every])
     in_neither = (below >= 0.05) & (below - mass <= 0.95)
     assert metrics["coverage_90_expected"] == pytest.approx((mass * in_neither).sum(0).mean(), rel=1e-4)
+
+
+def test_quantiles_of_draws_of_very_different_size_are_those_of_the_mixture() -> None:
+    """By SciPy's root of the mixture's distribution function, on the scale of the logarithm."""
+    target, f = network("log_normal"), np.array([-20.0, 0.0, 3.0, 30.0, 80.0])
+    law = ObservationLaw(target, torch.zeros(5, target.dim), torch.tensor(f).reshape(5, 1, 1))
+    levels = (0.05, 0.3, 0.5, 0.7, 0.95)
+    roots = [optimize.brentq(lambda u, p: stats.norm.cdf(u - f).mean() - p, -60, 150, (p,)) for p in levels]
+    np.testing.assert_allclose(np.log(quantiles(law, np.full(5, 0.2), levels)[:, 0]), roots, atol=1e-5)
 
 
 def test_several_outputs_are_predicted_by_their_own_noises() -> None:
