@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -110,26 +110,24 @@ def classroom(monkeypatch: pytest.MonkeyPatch) -> Classroom:
     return made
 
 
-def attend(scene: Callable[[Server], Awaitable[None]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Play a scene at a server of a class."""
+@asynccontextmanager
+async def attending(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
+    """Serve a class."""
 
-    async def main() -> None:
-        def gate(port: int) -> Gate:
-            made = class_at(port)
-            monkeypatch.setitem(pn.state.cache, GATE, made)
-            return made
+    def gate(port: int) -> Gate:
+        made = class_at(port)
+        monkeypatch.setitem(pn.state.cache, GATE, made)
+        return made
 
-        async with serving(Application(Roles()), gate) as server:
-            answer_class(server._tornado, pn.state.cache[GATE], "/app")
-            await asyncio.wait_for(scene(server), 60)
-
-    asyncio.run(main())
+    async with serving(Application(Roles()), gate) as server:
+        answer_class(server._tornado, pn.state.cache[GATE], "/app")
+        yield server
 
 
-def test_each_link_gives_its_role_and_a_teacher_who_opens_the_students_stays_one(
+async def test_each_link_gives_its_role_and_a_teacher_who_opens_the_students_stays_one(
     classroom: Classroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scene(server: Server) -> None:
+    async with attending(monkeypatch) as server:
         teacher, pupil = await Browser(server).enter(TEACHER), await Browser(server).enter(PUPIL)
         assert (await teacher.role(), await pupil.role()) == ("owner", "student")
         await teacher.enter(PUPIL)
@@ -138,13 +136,11 @@ def test_each_link_gives_its_role_and_a_teacher_who_opens_the_students_stays_one
         assert await pupil.role() == "owner"
         assert (await Browser(server).get("/app")).headers["Location"].startswith("./login")
 
-    attend(scene, monkeypatch)
 
-
-def test_a_session_is_reported_a_role_and_neither_cookies_nor_headers(
+async def test_a_session_is_reported_a_role_and_neither_cookies_nor_headers(
     classroom: Classroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scene(server: Server) -> None:
+    async with attending(monkeypatch) as server:
         headers = {"Authorization": f"Bearer {TEACHER}", "Cookie": "bnnviz-theme=dark; other=1", "X-Own": "x"}
         assert (await Visitor(server.port).get("/app", headers)).code == 200
         (context,) = server._tornado._applications.values()
@@ -157,13 +153,11 @@ def test_a_session_is_reported_a_role_and_neither_cookies_nor_headers(
         )
         assert TEACHER not in str(reported)
 
-    attend(scene, monkeypatch)
 
-
-def test_pages_are_counted_by_person_however_they_are_asked_for(
+async def test_pages_are_counted_by_person_however_they_are_asked_for(
     classroom: Classroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scene(server: Server) -> None:
+    async with attending(monkeypatch) as server:
         anna, ben = await Browser(server).enter(PUPIL), await Browser(server).enter(PUPIL)
         monkeypatch.setitem(BROWSER, "Accept", "*/*")
         assert [await anna.role() for _ in range(4)] == ["student"] * 3 + ["refused"]
@@ -176,11 +170,11 @@ def test_pages_are_counted_by_person_however_they_are_asked_for(
         monkeypatch.setattr(roles, "_COMES_S", 0.0)  # no browser came to these pages
         assert await anna.role() == "student"
 
-    attend(scene, monkeypatch)
 
-
-def test_a_question_is_asked_answered_counted_and_shown(classroom: Classroom, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene(server: Server) -> None:
+async def test_a_question_is_asked_answered_counted_and_shown(
+    classroom: Classroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with attending(monkeypatch) as server:
         teacher = await Browser(server).enter(TEACHER)
         anna, ben = [await Browser(server).enter(PUPIL) for _ in range(2)]
         assert (await anna.seen()) == {"place": None, "question": None}
@@ -210,8 +204,6 @@ def test_a_question_is_asked_answered_counted_and_shown(classroom: Classroom, mo
         assert await teacher.post({"do": "again"}) == 204 and (await teacher.seen())["question"]["phase"] == OPEN
         assert await teacher.post({"do": "end"}) == 204 and (await anna.seen())["question"] is None
         assert await teacher.post({"ask": {"lesson": "nothing"}}) == 409 and await teacher.post({"do": "x"}) == 400
-
-    attend(scene, monkeypatch)
 
 
 # --- the question
@@ -303,24 +295,20 @@ def test_the_entries_of_a_race_count_together() -> None:
         STUDENT.check(RaceSpec((entry, entry.replace(sampler="hmc"))).checked())
 
 
-def test_the_session_refuses_what_no_control_offers(page: Any) -> None:
+async def test_the_session_refuses_what_no_control_offers(page: Any) -> None:
     started: list[Any] = []
-
-    async def main() -> None:
-        with set_curdoc(page(STUDENT)):
-            session = LabPage(False, Visit(LabPage.opening())).session
-        session._backend = Future()
-        session._backend.set_result(SimpleNamespace(start=lambda *a, **k: started.append(a), devices=list))
-        session.begin(session.spec.replace(chains=64))
-        with pytest.raises(BnnvizError) as caught:
-            await session._start()
-        assert caught.value.field == "chains"
-        session.origin = "theirs"
-        with pytest.raises(BnnvizError) as caught:
-            await session._start()
-        assert caught.value.field == "recording"
-
-    asyncio.run(main())
+    with set_curdoc(page(STUDENT)):
+        session = LabPage(False, Visit(LabPage.opening())).session
+    session._backend = Future()
+    session._backend.set_result(SimpleNamespace(start=lambda *a, **k: started.append(a), devices=list))
+    session.begin(session.spec.replace(chains=64))
+    with pytest.raises(BnnvizError) as caught:
+        await session._start()
+    assert caught.value.field == "chains"
+    session.origin = "theirs"
+    with pytest.raises(BnnvizError) as caught:
+        await session._start()
+    assert caught.value.field == "recording"
     assert not started
 
 
@@ -351,8 +339,8 @@ def test_a_students_file_is_small_whatever_the_browser_was_reported(page: Any) -
 # --- the teacher's place
 
 
-def test_the_class_is_reported_where_the_teacher_is(page: Any, classroom: Classroom, monkeypatch: Any) -> None:
-    async def scene(server: Server) -> None:
+async def test_the_class_is_reported_where_the_teacher_is(page: Any, classroom: Classroom, monkeypatch: Any) -> None:
+    async with attending(monkeypatch) as server:
         teacher, anna = await Browser(server).enter(TEACHER), await Browser(server).enter(PUPIL)
         assert await teacher.post({"at": {"lesson": "thinning", "step": 3}}) == 204
         titles = {code: content.find("thinning", code).title for code in content.LANGUAGES}
@@ -362,8 +350,6 @@ def test_the_class_is_reported_where_the_teacher_is(page: Any, classroom: Classr
             assert await teacher.post({"at": wrong}) in (400, 409)
         assert await anna.post({"at": {"lesson": "thinning", "step": 1}}) == 409
         assert (await anna.seen())["place"] == place
-
-    attend(scene, monkeypatch)
     with set_curdoc(page(OWNER)):
         LabPage(False, Visit(LabPage.opening())).close()
     assert classroom.place == {"query": "?page=lab", "titles": {"en": "Lab"}, "step": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
@@ -49,12 +49,11 @@ async def answer(port: int, token: str = TOKEN, path: str = "app") -> int:
     return (await client.fetch(f"http://127.0.0.1:{port}/{path}", **how)).code
 
 
-def run(scene: Callable[[int], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with serving(lambda document: None, lambda port: Gate.at("127.0.0.1", port, Secret(TOKEN))) as server:
-            await asyncio.wait_for(scene(server.port), 60)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def serving_strangers() -> AsyncIterator[int]:
+    """Serve behind a token, and yield the port."""
+    async with serving(lambda document: None, lambda port: Gate.at("127.0.0.1", port, Secret(TOKEN))) as server:
+        yield server.port
 
 
 @contextmanager
@@ -69,56 +68,45 @@ def at_most(files: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("first", [b"", b"GET /app HTTP/1.1\r\nHost: 127.0"])
-def test_idle_connections_make_room_for_others(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_connections_make_room_for_others(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "GRACE_S", 0.0)
-
-    async def scene(port: int) -> None:
-        async with idle(port, 1_100, first) as lines:
-            assert await is_closed(lines[0], 5)
-            assert not await is_closed(lines[-1], 0.1)
-            assert await answer(port) == 200
-
-    run(scene)
+    async with serving_strangers() as port, idle(port, 1_100, first) as lines:
+        assert await is_closed(lines[0], 5)
+        assert not await is_closed(lines[-1], 0.1)
+        assert await answer(port) == 200
 
 
 @pytest.mark.parametrize("first", [b"", b"POST /login HTTP/1.1\r\nHost: HOST\r\nContent-Length: 9\r\n\r\nword"])
-def test_a_request_that_does_not_end_is_not_waited_for(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_that_does_not_end_is_not_waited_for(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_S", 0.5)
-
-    async def scene(port: int) -> None:
-        async with idle(port, 1, first.replace(b"HOST", f"127.0.0.1:{port}".encode())) as (line,):
+    async with serving_strangers() as port:
+        begun = first.replace(b"HOST", f"127.0.0.1:{port}".encode())
+        async with idle(port, 1, begun) as (line,):
             assert await is_closed(line, 5)
 
-    run(scene)
 
-
-def test_a_class_behind_one_address_is_answered() -> None:
-    async def scene(port: int) -> None:
+async def test_a_class_behind_one_address_is_answered() -> None:
+    async with serving_strangers() as port:
         assert await asyncio.gather(*(answer(port, path="nowhere") for _ in range(300))) == [404] * 300
 
-    run(scene)
 
-
-def test_a_page_that_was_let_in_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_that_was_let_in_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MOST_STRANGERS", 4)
     monkeypatch.setattr(connections, "GRACE_S", 0.0)
     request = "GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\r\n"
-
-    async def scene(port: int) -> None:
-        async with idle(port, 1, request.format(port, TOKEN).encode()) as (line,), idle(port, 10):
+    async with serving_strangers() as port:
+        asked = request.format(port, TOKEN).encode()
+        async with idle(port, 1, asked) as (line,), idle(port, 10):
             assert b"404" in await line[0].read(1000)
             assert not await is_closed(line, 0.5)
 
-    run(scene)
 
-
-def test_without_files_the_server_pauses_with_one_line(
+async def test_without_files_the_server_pauses_with_one_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(connections, "PAUSE_S", 0.3)
     caplog.set_level(logging.WARNING)
-
-    async def scene(port: int) -> None:
+    async with serving_strangers() as port:
         probe = await asyncio.open_connection("127.0.0.1", port)
         used = probe[1].get_extra_info("socket").fileno()
         async with idle(port, 20):
@@ -136,8 +124,6 @@ def test_without_files_the_server_pauses_with_one_line(
                 await asyncio.sleep(0.5)
                 assert await answer(port) == 200
         probe[1].close()
-
-    run(scene)
     lines = [record for record in caplog.records if record.name == connections.__name__]
     assert 1 <= len(lines) <= 4
     assert not any(record.exc_info for record in caplog.records if record.name != "asyncio")

@@ -9,12 +9,10 @@ import pytest
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import leaderboard
 from bnnviz.samplers import REGISTRY
 from bnnviz.specs.run import Spec
 from bnnviz.specs.wells import WellsSpec
 from bnnviz_app.components.cards.cards import definition
-from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 
 
 def labels_of(target: str, sampler: str) -> set[str]:
@@ -43,19 +41,3 @@ def test_every_row_of_the_wells_is_defined() -> None:
     wells.step_proposal()
     labels = [label for label, _, _ in wells.frame(["table"])["table"]["rows"]]
     assert len(labels) > 4 and all(definition(label) for label in labels if label)
-
-
-def test_every_column_of_the_leaderboard_is_reported_to_the_pointer_and_by_the_button() -> None:
-    reported = [leaderboard.RANK, *(column.doc for column in leaderboard.COLUMNS)]
-    card = LeaderboardCard()
-    card.reset({"entries": [{"spec": {"chains": 4}}]})
-    card.update({"table": {"rows": [], "scores": ["nll", "rmse", "accuracy", "ece", "auroc"]}})
-    shown = card._leaderboard.columns
-    assert {column[2] for column in shown} == {*reported[1:]} and card._leaderboard.rank == reported[0]
-    # How well entries predict is seen on a phone too, which has room for the first columns.
-    assert [column[0] for column in shown[:5]] == ["nll", "rmse", "accuracy", "ece", "auroc"]
-    assert [column[0] for column in shown[5:]] == [each.name for each in leaderboard.columns_for([])]
-    for explaining in (True, False):
-        card._turn.clicks += 1
-        assert card._leaderboard.explaining is explaining
-    assert card._turn.label == "Definitions"

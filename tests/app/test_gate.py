@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -47,12 +48,10 @@ class Visitor:
         return True
 
 
-def visit(scene: Callable[[Visitor], Awaitable[None]], gate: Callable[[int], Gate]) -> None:
-    async def main() -> None:
-        async with serving(lambda doc: None, gate) as server:
-            await asyncio.wait_for(scene(Visitor(server.port)), 60)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def visiting(gate: Callable[[int], Gate]) -> AsyncIterator[Visitor]:
+    async with serving(lambda doc: None, gate) as server:
+        yield Visitor(server.port)
 
 
 def with_token(port: int) -> Gate:
@@ -71,8 +70,8 @@ def cookie(response: HTTPResponse) -> dict[str, str]:
 # --- the token
 
 
-def test_nothing_is_answered_without_the_token() -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_nothing_is_answered_without_the_token() -> None:
+    async with visiting(with_token) as visitor:
         paths = ("/app", "/", "/app/metadata", "/app/autoload.js?bokeh-autoload-element=a", "/static/js/bokeh.min.js")
         for path in (*paths, "/static/extensions/panel/panel.min.js", "/favicon.ico", "/nowhere"):
             assert (await visitor.get(path)).code == 403, path
@@ -85,11 +84,9 @@ def test_nothing_is_answered_without_the_token() -> None:
             assert (await visitor.get("/static/js/bokeh.min.js", wrong)).code == 403
         assert (await visitor.get("/app", {"Cookie": f"bnnviz-access-{visitor.port}={TOKEN}"})).code == 403
 
-    visit(scene, with_token)
 
-
-def test_the_token_of_the_address_becomes_a_cookie_and_the_rest_stays() -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_the_token_of_the_address_becomes_a_cookie_and_the_rest_stays() -> None:
+    async with visiting(with_token) as visitor:
         answer = await visitor.get(f"/app?page=race&token={TOKEN}&entries=bps&entries=hmc%3Astep_size%3D0.1", BROWSER)
         assert answer.code == 302
         assert answer.headers["Location"] == "./app?page=race&entries=bps&entries=hmc%3Astep_size%3D0.1"
@@ -103,22 +100,18 @@ def test_the_token_of_the_address_becomes_a_cookie_and_the_rest_stays() -> None:
         assert await visitor.shakes_hands(Origin=visitor.base, **browser)
         assert (await visitor.get("/app", {"Authorization": f"Bearer {TOKEN}"})).code == 200
 
-    visit(scene, with_token)
-
 
 @pytest.mark.parametrize("path", [f"//evil.example/?token={TOKEN}", f"/%5Cevil.example?token={TOKEN}&a=%0d%0aX:1"])
-def test_the_token_sends_nobody_elsewhere(path: str) -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_the_token_sends_nobody_elsewhere(path: str) -> None:
+    async with visiting(with_token) as visitor:
         answer = await visitor.get(path, BROWSER)
         assert answer.code in (302, 403)
         assert not urlsplit(answer.headers.get("Location", "/")).netloc
         assert "X" not in answer.headers
 
-    visit(scene, with_token)
 
-
-def test_a_browser_without_it_is_asked_and_comes_to_the_same_page() -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_a_browser_without_it_is_asked_and_comes_to_the_same_page() -> None:
+    async with visiting(with_token) as visitor:
         asked = await visitor.get("/app?page=race&seed=3", BROWSER)
         assert asked.code == 302
         to_login = urlsplit(asked.headers["Location"])
@@ -139,23 +132,15 @@ def test_a_browser_without_it_is_asked_and_comes_to_the_same_page() -> None:
         marked = await visitor.get("/login?" + urlencode({"next": '/"><script>alert(1)</script>'}), BROWSER)
         assert b"<script>" not in marked.body
 
-    visit(
-        scene,
-        with_token,
-    )
 
-
-def test_a_link_on_another_site_keeps_who_was_let_in() -> None:
+async def test_a_link_on_another_site_keeps_who_was_let_in() -> None:
     """The browser sends no strict cookie on the way from there: the page takes one more step of its own."""
-
-    async def scene(visitor: Visitor) -> None:
+    async with visiting(with_token) as visitor:
         across = BROWSER | {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
         for path in ("/app?page=race", f"/app?page=race&token={TOKEN}"):
             answer = await visitor.get(path, across)
             assert answer.code == 200
             assert 'content="0; url=./app?page=race"' in answer.body.decode()
-
-    visit(scene, with_token)
 
 
 def test_a_password_is_kept_as_its_hash() -> None:
@@ -165,8 +150,8 @@ def test_a_password_is_kept_as_its_hash() -> None:
     assert Password("correct horse").cookie != secret.cookie
 
 
-def test_wrong_passwords_are_refused_after_a_few_and_delay_the_right_one_by_seconds_at_most() -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_wrong_passwords_are_refused_after_a_few_and_delay_the_right_one_by_seconds_at_most() -> None:
+    async with visiting(lambda port: Gate.at("127.0.0.1", port, Password("correct horse"))) as visitor:
         answers = await asyncio.gather(*(visitor.post("/login", word=f"guess {i}") for i in range(60)))
         codes = [answer.code for answer in answers]
         assert codes.count(403) == attempts.MOST_AT_ONCE
@@ -178,12 +163,11 @@ def test_wrong_passwords_are_refused_after_a_few_and_delay_the_right_one_by_seco
         assert asyncio.get_running_loop().time() - begun < 5
         assert (await visitor.get("/app?token=correct+horse", BROWSER)).headers["Location"].startswith("./login")
 
-    visit(scene, lambda port: Gate.at("127.0.0.1", port, Password("correct horse")))
-
 
 @pytest.mark.parametrize("way", ["form", "address", "header"])
-def test_wrong_tokens_are_refused_after_a_few_and_never_the_right_one(way: str) -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_wrong_tokens_are_refused_after_a_few_and_never_the_right_one(way: str) -> None:
+    async with visiting(with_token) as visitor:
+
         async def tries(word: str) -> int:
             if way == "form":
                 return (await visitor.post("/login", word=word)).code
@@ -198,26 +182,21 @@ def test_wrong_tokens_are_refused_after_a_few_and_never_the_right_one(way: str) 
         allowed = await visitor.get(f"/app?token={TOKEN}", BROWSER)
         assert (await visitor.get("/app", cookie(allowed) | {"Authorization": "Bearer other"})).code == 200
 
-    visit(scene, with_token)
-
 
 @pytest.mark.parametrize("given", ["?bokeh-token=a.b", "?bokeh-session-id=mine", ""])
-def test_no_client_chooses_a_session(given: str) -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_no_client_chooses_a_session(given: str) -> None:
+    async with visiting(open_to_all) as visitor:
         for path in ("/app", "/app/metadata", "/app/autoload.js"):
             headers = {} if given else {"Bokeh-Session-Id": "mine"}
             assert (await visitor.get(path + given, headers)).code == 403
-
-    visit(scene, open_to_all)
 
 
 # --- hosts and origins
 
 
-def test_a_name_that_leads_here_is_not_enough() -> None:
+async def test_a_name_that_leads_here_is_not_enough() -> None:
     """As it was tried: a site whose name resolves to 127.0.0.1, with Host and Origin alike."""
-
-    async def scene(visitor: Visitor) -> None:
+    async with visiting(open_to_all) as visitor:
         port = visitor.port
         for host in (
             f"evil.example:{port}",
@@ -241,14 +220,12 @@ def test_a_name_that_leads_here_is_not_enough() -> None:
             assert not await visitor.shakes_hands(Origin=origin), origin
             assert (await visitor.get("/app", {"Origin": origin})).code == 403
 
-    visit(scene, open_to_all)
 
-
-def test_names_are_added_with_their_port() -> None:
+async def test_names_are_added_with_their_port() -> None:
     def gate(port: int) -> Gate:
         return Gate.at("127.0.0.1", port, None, hosts=["lab.example.org", "hub.example.org:8443"])
 
-    async def scene(visitor: Visitor) -> None:
+    async with visiting(gate) as visitor:
         for host in ("lab.example.org", f"lab.example.org:{visitor.port}", "hub.example.org:8443"):
             assert (await visitor.get("/app", {"Host": host})).code == 200, host
         for origin in ("https://lab.example.org", "https://lab.example.org:443", "https://hub.example.org:8443"):
@@ -256,16 +233,12 @@ def test_names_are_added_with_their_port() -> None:
         for origin in ("https://lab.example.org:9999", "https://hub.example.org", "https://x.lab.example.org"):
             assert not await visitor.shakes_hands(Origin=origin), origin
 
-    visit(scene, gate)
 
-
-def test_on_all_addresses_it_answers_under_the_one_that_was_called() -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_on_all_addresses_it_answers_under_the_one_that_was_called() -> None:
+    async with visiting(lambda port: Gate(frozenset(), None, any_address=True)) as visitor:
         assert (await visitor.get("/app")).code == 200
         for host in (f"192.0.2.7:{visitor.port}", f"evil.example:{visitor.port}"):
             assert (await visitor.get("/app", {"Host": host})).code == 403
-
-    visit(scene, lambda port: Gate(frozenset(), None, any_address=True))
 
 
 @pytest.mark.parametrize("host", ["", "a b", "https://lab.example.org", "lab.example.org/path", "*", "a:port"])
@@ -282,8 +255,8 @@ def test_what_is_no_origin_is_stated(origin: str) -> None:
     assert caught.value.field == "embed_origin"
 
 
-def test_pages_of_other_sites_include_nothing() -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_pages_of_other_sites_include_nothing() -> None:
+    async with visiting(open_to_all) as visitor:
         for site in ("cross-site", "same-site"):
             part = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
             assert (await visitor.get("/app/autoload.js?bokeh-autoload-element=a", part)).code == 403
@@ -291,11 +264,9 @@ def test_pages_of_other_sites_include_nothing() -> None:
         own = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "no-cors"}
         assert (await visitor.get("/static/js/bokeh.min.js", own)).code == 200
 
-    visit(scene, open_to_all)
 
-
-def test_no_foreign_address_is_repeated_into_a_script() -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_no_foreign_address_is_repeated_into_a_script() -> None:
+    async with visiting(open_to_all) as visitor:
         path = "/app/autoload.js?bokeh-autoload-element=a&"
         for name, value in (
             ("bokeh-absolute-url", "http://evil.example/app"),
@@ -311,14 +282,14 @@ def test_no_foreign_address_is_repeated_into_a_script() -> None:
         )
         assert own.code == 200
 
-    visit(scene, open_to_all)
-
 
 # --- headers and limits
 
 
-def test_every_answer_tells_the_browser_how_to_guard_the_page() -> None:
-    async def scene(visitor: Visitor) -> None:
+async def test_every_answer_tells_the_browser_how_to_guard_the_page() -> None:
+    async with visiting(
+        lambda port: Gate.at("127.0.0.1", port, None, frames=["https://course.example.org"])
+    ) as visitor:
         paths = ("/app", "/static/js/bokeh.min.js", "/nowhere", "/static/../../etc/passwd")
         answers = [await visitor.get(path) for path in paths]
         answers.append(await visitor.get("/app", {"Host": "evil.example"}))
@@ -329,5 +300,3 @@ def test_every_answer_tells_the_browser_how_to_guard_the_page() -> None:
             statement = answer.headers["Content-Security-Policy"]
             assert "frame-ancestors 'self' https://course.example.org" in statement
             assert "default-src 'self';" in statement and "object-src 'none'" in statement
-
-    visit(scene, lambda port: Gate.at("127.0.0.1", port, None, frames=["https://course.example.org"]))

@@ -146,8 +146,7 @@ class Browser:
                 return False
 
     async def change(self, model: Any, attr: str, new: Any) -> str:
-        event = {"kind": "ModelChanged", "model": {"id": model.id}, "attr": attr, "new": new}
-        return await self.send({"events": [event]})
+        return await self.send({"events": [changed(model, attr, new)]})
 
 
 class Served:
@@ -189,6 +188,11 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     assert not traced, traced
 
 
+def changed(model: Any, attr: str, new: Any) -> dict[str, Any]:
+    """Return what a browser says when a property of a model changes."""
+    return {"kind": "ModelChanged", "model": {"id": model.id}, "attr": attr, "new": new}
+
+
 def press(control: Any) -> dict[str, Any]:
     """Return what a browser says when a button is pressed."""
     data = {"type": "map", "entries": [["type", "click"]]}
@@ -204,9 +208,6 @@ def model_of(control: Any) -> Any:
 
 def forged(page: Page, others: Page) -> Iterator[dict[str, Any]]:
     """Yield events that no control makes."""
-
-    def changed(model: Any, attr: str, new: Any) -> dict[str, Any]:
-        return {"kind": "ModelChanged", "model": {"id": model.id}, "attr": attr, "new": new}
 
     def statement(name: str, **values: Any) -> dict[str, Any]:
         data = {"type": "event", "name": name, "values": {"type": "map", "entries": list(map(list, values.items()))}}
@@ -274,89 +275,60 @@ def forged(page: Page, others: Page) -> Iterator[dict[str, Any]]:
     yield {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": {"type": "event", "name": ["a"], "values": {}}}
 
 
-def test_forged_messages_change_nothing(log: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            other, others = await server.browser()
-            browser, page = await server.browser()
-            assert page is not others
-            before, before_others = page.values(), others.values()
-            events = list(forged(page, others))
-            assert len(events) >= 200
-            for event in events:
-                assert await browser.send({"events": [event]}) in ("OK", "ERROR"), event
-                await asyncio.sleep(0)
-            await asyncio.sleep(0.3)
-            assert page.values() == before
-            assert others.values() == before_others
-            assert await other.change(others.model(others.whole), "value", 8) == "OK"
-            assert await browser.change(page.model(page.whole), "value", 6) == "OK"
-            await asyncio.sleep(0.3)
-            assert (others.whole.value, page.whole.value) == (8, 6)
-
-    asyncio.run(scene())
+async def test_forged_messages_change_nothing(log: pytest.LogCaptureFixture) -> None:
+    async with served() as server:
+        other, others = await server.browser()
+        browser, page = await server.browser()
+        assert page is not others
+        before, before_others = page.values(), others.values()
+        events = list(forged(page, others))
+        assert len(events) >= 200
+        for event in events:
+            assert await browser.send({"events": [event]}) in ("OK", "ERROR"), event
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.3)
+        assert page.values() == before
+        assert others.values() == before_others
+        assert await other.change(others.model(others.whole), "value", 8) == "OK"
+        assert await browser.change(page.model(page.whole), "value", 6) == "OK"
+        await asyncio.sleep(0.3)
+        assert (others.whole.value, page.whole.value) == (8, 6)
     assert sum("refused" in record.getMessage() for record in log.records) >= 180
 
 
-def test_what_is_right_in_a_message_goes_on_beside_what_is_not(log: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            browser, page = await server.browser()
+async def test_what_is_right_in_a_message_goes_on_beside_what_is_not(log: pytest.LogCaptureFixture) -> None:
+    async with served() as server:
+        browser, page = await server.browser()
 
-            def changed(control: Any, value: Any) -> dict[str, Any]:
-                ref = {"id": page.model(control).id}
-                return {"kind": "ModelChanged", "model": ref, "attr": "value", "new": value}
-
-            events = [
-                changed(page.whole, 99),
-                changed(page.whole, 9),
-                changed(page.choice, "two"),
-                changed(page.text, 4),
-            ]
-            events += [changed(page.box, True), changed(page.group, "b"), changed(page.number, 0.25)]
-            sent = {"type": "event", "name": "dom_event"}
-            button = next(iter(page.button._models.values()))[0]
-            sent["values"] = {"type": "map", "entries": [["model", {"id": button.id}], ["node", "click"], ["data", {}]]}
-            events += [{"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": sent}]
-            statement = {
-                "statement": [json.dumps({"do": "add", "x": 1, "y": 2, "n": 1}), "{", '{"do": "add", "x": "1"}']
-            }
-            events += [
-                {
-                    "kind": "ModelChanged",
-                    "model": {"id": page.pointer._messages.id},
-                    "attr": "data",
-                    "new": {"type": "map", "entries": [["statement", statement["statement"]]]},
-                },
-                {"kind": "ModelChanged", "model": {"id": page.plot.id}, "attr": "inner_width", "new": 180},
-                {"kind": "ModelChanged", "model": {"id": page.plot.x_range.id}, "attr": "start", "new": 0.2},
-                {"kind": "ModelChanged", "model": {"id": page.fitted.y_range.id}, "attr": "end", "new": 0.7},
-            ]
-            assert await browser.send({"events": events}) == "OK"
-            await asyncio.sleep(0.3)
-            assert [control.value for control in (page.whole, page.choice, page.text, page.box, page.group)] == [
-                *(9, 2, "words", True, "b")
-            ]
-            assert page.number.value == 0.25
-            assert {"do": "add", "x": 1, "y": 2, "n": 1} in page.received
-            assert "button" in page.received
-            assert len(page.received) == 2
-            assert (page.plot.inner_width, page.plot.x_range.start, page.fitted.y_range.end) == (180, 0.2, 0.7)
-
-    asyncio.run(scene())
+        said = [json.dumps({"do": "add", "x": 1, "y": 2, "n": 1}), "{", '{"do": "add", "x": "1"}']
+        values = [(page.whole, 99), (page.whole, 9), (page.choice, "two"), (page.text, 4)]
+        values += [(page.box, True), (page.group, "b"), (page.number, 0.25)]
+        events = [
+            *(changed(page.model(control), "value", value) for control, value in values),
+            press(page.button),
+            changed(page.pointer._messages, "data", {"type": "map", "entries": [["statement", said]]}),
+            changed(page.plot, "inner_width", 180),
+            changed(page.plot.x_range, "start", 0.2),
+            changed(page.fitted.y_range, "end", 0.7),
+        ]
+        assert await browser.send({"events": events}) == "OK"
+        await asyncio.sleep(0.3)
+        controls = (page.whole, page.choice, page.text, page.box, page.group, page.number)
+        assert [control.value for control in controls] == [9, 2, "words", True, "b", 0.25]
+        assert {"do": "add", "x": 1, "y": 2, "n": 1} in page.received
+        assert "button" in page.received
+        assert len(page.received) == 2
+        assert (page.plot.inner_width, page.plot.x_range.start, page.fitted.y_range.end) == (180, 0.2, 0.7)
 
 
 @pytest.mark.parametrize("kind", ["PUSH-DOC", "PULL-DOC-REPLY", "NOTHING"])
-def test_a_browser_replaces_no_page(kind: str, log: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            browser, page = await server.browser()
-            before = page.values()
-            content = {"doc": {"version": "3.9.2", "title": "mine", "roots": []}}
-            assert await browser.send(content, kind) in ("ERROR", "closed")
-            assert page.values() == before
-
-    asyncio.run(scene())
+async def test_a_browser_replaces_no_page(kind: str, log: pytest.LogCaptureFixture) -> None:
+    async with served() as server:
+        browser, page = await server.browser()
+        before = page.values()
+        content = {"doc": {"version": "3.9.2", "title": "mine", "roots": []}}
+        assert await browser.send(content, kind) in ("ERROR", "closed")
+        assert page.values() == before
 
 
 @pytest.mark.parametrize(
@@ -374,29 +346,23 @@ def test_a_browser_replaces_no_page(kind: str, log: pytest.LogCaptureFixture) ->
         [b"\x00\x01"],
     ],
 )
-def test_what_is_no_message_ends_its_own_connection(frames: list[Any], log: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            other, others = await server.browser()
-            browser, _ = await server.browser()
-            await browser.say_raw(frames)
-            assert await browser.ends()
-            assert await other.change(others.model(others.whole), "value", 8) == "OK"
-
-    asyncio.run(scene())
+async def test_what_is_no_message_ends_its_own_connection(frames: list[Any], log: pytest.LogCaptureFixture) -> None:
+    async with served() as server:
+        other, others = await server.browser()
+        browser, _ = await server.browser()
+        await browser.say_raw(frames)
+        assert await browser.ends()
+        assert await other.change(others.model(others.whole), "value", 8) == "OK"
 
 
 @pytest.mark.parametrize("content", [[], {"events": {}}, {"events": [1, None, []]}, {"events": "x"}, 3])
-def test_a_message_without_events_is_nothing(content: Any, log: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            browser, page = await server.browser()
-            before = page.values()
-            assert await browser.send(content) in ("OK", "ERROR")
-            assert page.values() == before
-            assert await browser.change(page.model(page.whole), "value", 5) == "OK"
-
-    asyncio.run(scene())
+async def test_a_message_without_events_is_nothing(content: Any, log: pytest.LogCaptureFixture) -> None:
+    async with served() as server:
+        browser, page = await server.browser()
+        before = page.values()
+        assert await browser.send(content) in ("OK", "ERROR")
+        assert page.values() == before
+        assert await browser.change(page.model(page.whole), "value", 5) == "OK"
 
 
 @pytest.mark.parametrize(
@@ -413,142 +379,108 @@ def test_a_figure_hears_what_its_script_says_and_nothing_else(text: Any) -> None
 
 
 @pytest.mark.parametrize("size", [1 << 10, 200 << 20])
-def test_packed_bytes_are_unpacked_up_to_a_limit(size: int, log: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            browser, page = await server.browser()
-            packed = {"type": "bytes", "data": base64.b64encode(gzip.compress(bytes(size))).decode()}
-            assert await browser.change(page.model(page.text), "value", packed) == "OK"
-            assert page.text.value == "words"
-
-    asyncio.run(scene())
+async def test_packed_bytes_are_unpacked_up_to_a_limit(size: int, log: pytest.LogCaptureFixture) -> None:
+    async with served() as server:
+        browser, page = await server.browser()
+        packed = {"type": "bytes", "data": base64.b64encode(gzip.compress(bytes(size))).decode()}
+        assert await browser.change(page.model(page.text), "value", packed) == "OK"
+        assert page.text.value == "words"
     assert any("too many" in record.getMessage() for record in log.records) == (size > MOST_UNPACKED)
 
 
-def test_a_button_that_has_just_come_answers_its_first_press(log: pytest.LogCaptureFixture) -> None:
+async def test_a_button_that_has_just_come_answers_its_first_press(log: pytest.LogCaptureFixture) -> None:
     """BokehJS names such a model whole, with attributes that the server does not take from a browser."""
-
-    async def scene() -> None:
-        async with served() as server:
-            browser, page = await server.browser()
-            event = press(page.button)
-            whole = {"type": "object", "name": "x", "id": model_of(page.button).id, "attributes": {"label": "forged"}}
-            event["msg_data"]["values"]["entries"][0][1] = whole
-            moved = {
-                "kind": "ModelChanged",
-                "model": whole | {"id": page.model(page.whole).id},
-                "attr": "value",
-                "new": 6,
-            }
-            assert await browser.send({"events": [event, moved]}) == "OK"
-            await asyncio.sleep(0.3)
-            assert (page.received, page.whole.value, page.button.label) == (["button"], 6, "button")
-
-    asyncio.run(scene())
+    async with served() as server:
+        browser, page = await server.browser()
+        event = press(page.button)
+        whole = {"type": "object", "name": "x", "id": model_of(page.button).id, "attributes": {"label": "forged"}}
+        event["msg_data"]["values"]["entries"][0][1] = whole
+        moved = changed(page.model(page.whole), "value", 6) | {"model": whole | {"id": page.model(page.whole).id}}
+        assert await browser.send({"events": [event, moved]}) == "OK"
+        await asyncio.sleep(0.3)
+        assert (page.received, page.whole.value, page.button.label) == (["button"], 6, "button")
 
 
-def test_a_forged_token_makes_no_session_and_blocks_nobody(log: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            forged = generate_jwt_token("mine", expiration=300, extra_payload={"headers": {}, "cookies": 5})
-            for token in (forged, forged, f"{forged}.signature", "no token", ""):
-                line = await server.line(token)
-                assert await Browser(line).ends(), token
-            assert server.pages == []
-            browser, page = await server.browser()
-            assert await browser.change(page.model(page.whole), "value", 5) == "OK"
-
-    asyncio.run(scene())
+async def test_a_forged_token_makes_no_session_and_blocks_nobody(log: pytest.LogCaptureFixture) -> None:
+    async with served() as server:
+        forged = generate_jwt_token("mine", expiration=300, extra_payload={"headers": {}, "cookies": 5})
+        for token in (forged, forged, f"{forged}.signature", "no token", ""):
+            line = await server.line(token)
+            assert await Browser(line).ends(), token
+        assert server.pages == []
+        browser, page = await server.browser()
+        assert await browser.change(page.model(page.whole), "value", 5) == "OK"
 
 
-def test_an_expired_token_is_one_line_in_the_log(log: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            key = server._server._tornado.secret_key
-            name = generate_session_id(secret_key=key, signed=True)
-            expired = generate_jwt_token(name, secret_key=key, signed=True, expiration=-1)
-            assert await Browser(await server.line(expired)).ends()
-            assert server.pages == []
-
-    asyncio.run(scene())
+async def test_an_expired_token_is_one_line_in_the_log(log: pytest.LogCaptureFixture) -> None:
+    async with served() as server:
+        key = server._server._tornado.secret_key
+        name = generate_session_id(secret_key=key, signed=True)
+        expired = generate_jwt_token(name, secret_key=key, signed=True, expiration=-1)
+        assert await Browser(await server.line(expired)).ends()
+        assert server.pages == []
     assert len(log.records) == 1
 
 
-def test_a_session_that_cannot_be_made_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        async with serving(lambda document: None) as server:
-            (context,) = server._tornado._applications.values()
-            token = token_of(server, headers={}, cookies=5)  # signed, and still a payload that fails
-            request = f"ws://127.0.0.1:{server.port}/app/ws"
-            for _ in range(2):
-                line = await websocket_connect(request, subprotocols=["bokeh", token])
-                assert await Browser(line).ends()
-                assert not context._pending_sessions
-
-    asyncio.run(asyncio.wait_for(scene(), 30))
+async def test_a_session_that_cannot_be_made_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(lambda document: None) as server:
+        (context,) = server._tornado._applications.values()
+        token = token_of(server, headers={}, cookies=5)  # signed, and still a payload that fails
+        request = f"ws://127.0.0.1:{server.port}/app/ws"
+        for _ in range(2):
+            line = await websocket_connect(request, subprotocols=["bokeh", token])
+            assert await Browser(line).ends()
+            assert not context._pending_sessions
 
 
-def test_a_session_ends_with_its_connection(log: pytest.LogCaptureFixture) -> None:
-    async def close() -> None:
-        async with serving(lambda document: Page().build(document), check_unused_sessions_milliseconds=20) as server:
-            line = await Served(server, []).line(token_of(server))
-            await Browser(line).is_greeted()
-            assert len(server.get_sessions("/app")) == 1
-            line.close()
-            async with asyncio.timeout(10):
-                while server.get_sessions("/app"):
-                    await asyncio.sleep(0.02)
-
-    asyncio.run(close())
+async def test_a_session_ends_with_its_connection(log: pytest.LogCaptureFixture) -> None:
+    async with serving(lambda document: Page().build(document), check_unused_sessions_milliseconds=20) as server:
+        line = await Served(server, []).line(token_of(server))
+        await Browser(line).is_greeted()
+        assert len(server.get_sessions("/app")) == 1
+        line.close()
+        async with asyncio.timeout(10):
+            while server.get_sessions("/app"):
+                await asyncio.sleep(0.02)
 
 
-def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
+async def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
     log: pytest.LogCaptureFixture,
 ) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            browser, page = await server.browser()
-            # A figure is Bokeh's own: it is written to at once, and only where the document is locked.
-            page.button.on_click(lambda event: setattr(page.plot.xaxis[0], "axis_label", f"at {page.whole.value}"))
-            moved = {"kind": "ModelChanged", "model": {"id": page.model(page.whole).id}, "attr": "value", "new": 6}
-            assert await browser.send({"events": [moved, press(page.button)]}) == "OK"
-            await asyncio.sleep(0.3)
-            assert page.plot.xaxis[0].axis_label == "at 6"
-
-    asyncio.run(scene())
+    async with served() as server:
+        browser, page = await server.browser()
+        # A figure is Bokeh's own: it is written to at once, and only where the document is locked.
+        page.button.on_click(lambda event: setattr(page.plot.xaxis[0], "axis_label", f"at {page.whole.value}"))
+        moved = changed(page.model(page.whole), "value", 6)
+        assert await browser.send({"events": [moved, press(page.button)]}) == "OK"
+        await asyncio.sleep(0.3)
+        assert page.plot.xaxis[0].axis_label == "at 6"
 
 
-def test_what_is_pressed_before_a_browser_has_painted_its_page_is_seen(
+async def test_what_is_pressed_before_a_browser_has_painted_its_page_is_seen(
     log: pytest.LogCaptureFixture,
 ) -> None:
-    async def scene() -> None:
-        async with served() as server:
-            browser, page = await server.browser()  # which has read the page, and not said that it is painted
-            page.button.on_click(lambda event: setattr(page.button, "label", "pressed early"))
-            assert await browser.send({"events": [press(page.button)]}) == "OK"
-            assert await browser.text_with("pressed early")
-
-    asyncio.run(scene())
+    async with served() as server:
+        browser, page = await server.browser()  # which has read the page, and not said that it is painted
+        page.button.on_click(lambda event: setattr(page.button, "label", "pressed early"))
+        assert await browser.send({"events": [press(page.button)]}) == "OK"
+        assert await browser.text_with("pressed early")
 
 
-def test_a_change_follows_the_message_that_adds_its_model() -> None:
+async def test_a_change_follows_the_message_that_adds_its_model() -> None:
     """On a busy socket Panel queues what it sends, and Bokeh does not."""
-
-    async def scene() -> None:
-        async with served() as server:
-            browser, page = await server.browser()
-            session, callbacks = page.document.session_context.session, page.document.callbacks
-            (connection,) = session._subscribed_connections
-            with await connection._socket.write_lock.acquire():
-                page.document.hold()
-                page.plot.add_layout(label := Label(x=0, y=0, text="new"))
-                added, callbacks._held_events, callbacks._hold = callbacks._held_events, [], None
-                schedule_write_events(page.document, [connection], added)
-                change = partial(setattr, label, "text", "changed")
-                changing = asyncio.ensure_future(session.with_document_locked(change))
-                await asyncio.sleep(0.1)
-            await changing
-            first = await browser.text_with(f'"{label.id}"')
-            assert '"name":"Label"' in first
-
-    asyncio.run(scene())
+    async with served() as server:
+        browser, page = await server.browser()
+        session, callbacks = page.document.session_context.session, page.document.callbacks
+        (connection,) = session._subscribed_connections
+        with await connection._socket.write_lock.acquire():
+            page.document.hold()
+            page.plot.add_layout(label := Label(x=0, y=0, text="new"))
+            added, callbacks._held_events, callbacks._hold = callbacks._held_events, [], None
+            schedule_write_events(page.document, [connection], added)
+            change = partial(setattr, label, "text", "changed")
+            changing = asyncio.ensure_future(session.with_document_locked(change))
+            await asyncio.sleep(0.1)
+        await changing
+        first = await browser.text_with(f'"{label.id}"')
+        assert '"name":"Label"' in first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bnnviz.engine.run.start_points import held
-from bnnviz_app import opening_frames
+from bnnviz_app import address, opening_frames
 from bnnviz_app.pages.base import PRESETS
 from bnnviz_app.pages.lab import _START, FIRST_DRAWS, LabPage
 from bnnviz_app.pages.population import PopulationPage
@@ -34,3 +34,12 @@ def test_a_page_opens_on_a_recorded_run_of_its_spec(page: type) -> None:
     assert found is not None
     scene, frame = found
     assert set(scene["emits"]) - {"timeline"} <= frame.keys() | {"density", "history"}
+
+
+@pytest.mark.parametrize("page", [LabPage, RacePage, PopulationPage, UncertaintyPage])
+def test_a_link_to_a_file_of_the_user_opens_other_data_and_says_so(page: type) -> None:
+    visit = address.read({"target": [b"network"], "t.data": [b"own"]}, page.opening())
+    assert visit.sentences
+    entries = getattr(visit.spec, "entries", (visit.spec,))
+    assert {entry.target for entry in entries} == {"network"}
+    assert "own" not in {entry.target_settings["data"] for entry in entries}

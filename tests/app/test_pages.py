@@ -45,34 +45,6 @@ def test_a_page_turns_and_grows_and_its_address_says_so(name: str, dark: bool) -
     page.close()
 
 
-@pytest.mark.parametrize(
-    ("asked", "dark", "carried"),
-    [
-        ({}, False, {}),
-        # A browser that was left dark, a link that says otherwise, and one that says the same.
-        ({}, True, {"theme": "dark"}),
-        ({"theme": "default"}, False, {"theme": "default"}),
-        ({"theme": "loud"}, False, {"theme": "default"}),
-    ],
-)
-@pytest.mark.parametrize("name", ["lab", "papers"])
-def test_how_a_page_looks_and_speaks_is_carried_to_the_next(
-    name: str, asked: dict[str, str], dark: bool, carried: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(type(pn.state), "session_args", {key: [text.encode()] for key, text in asked.items()})
-    page = PAGES[name].build(dark)
-    assert page.carried == carried and all(f"{key}={text}" in page.address.query for key, text in carried.items())
-    query = "&".join(f"{key}={text}" for key, text in {"page": "race", **carried}.items())
-    assert f"?{query}" in [item.get("href") for item in document._menu(page).items]
-    reported: list[dict[str, str]] = []
-    page.on_menu = lambda: reported.append(page.carried)
-    page.theme(not dark)
-    assert reported[-1] == carried | {"theme": "default" if dark else "dark"}
-    page._project()
-    assert ("projector" in reported[-1]) == ("projector" not in carried)
-    page.close()
-
-
 def test_a_page_has_its_style_sheets_from_this_server_however_it_is_built() -> None:
     document.take_own_styles(pn.state.curdoc)
     root = pn.Column(pn.pane.HTML("words"), pmui.Button(label="Go")).get_root(pn.state.curdoc)

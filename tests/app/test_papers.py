@@ -19,7 +19,7 @@ from bnnviz.figures.palette import DARK
 from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.specs.wells import WellsSpec
-from bnnviz_app import address, deep_links
+from bnnviz_app import deep_links
 from bnnviz_app.components.cards.experiment_card import ExperimentCard
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.papers import PapersPage
@@ -63,10 +63,6 @@ def drawn(card: Any) -> Any:
     return found
 
 
-def test_every_experiment_has_a_card() -> None:
-    assert [card.experiment for card in PapersPage(False, {}, []).cards] == list(EXPERIMENTS.values())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_every_card_opens(experiment: Experiment) -> None:
@@ -77,31 +73,6 @@ def test_every_card_opens(experiment: Experiment) -> None:
     assert f"bnnviz reproduce {experiment.name}" in [getattr(item, "line", "") for item in card._body]
     card.turn(False)
     assert len(card._body) == 0
-
-
-@pytest.mark.slow
-def test_the_address_opens_cards_and_follows_them() -> None:
-    flags, names = address.named({"open": [b"pdmp-table1,nope,func-wells"], "projector": [b"1"]}, "open")
-    shown = PapersPage(True, flags | {"theme": "dark"}, names)
-    assert [card.experiment.name for card in shown.cards if card.open] == ["pdmp-table1", "func-wells"]
-    assert "nope" in shown._about.object
-    assert shown.address.query == "page=papers&open=pdmp-table1,func-wells&projector=1&theme=dark"
-    for card in shown.cards:
-        card.turn(False, by_reader=True)
-    assert shown.address.query == "page=papers&projector=1&theme=dark"
-
-
-def test_records_of_this_machine_are_shown_and_broken_ones_named(
-    small: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = small()
-    path = record.write(made, {"one": [{"rmse": 0.9}, {"rmse": 0.91}]}, 3.0, folder)
-    (card,) = opened()
-    assert "this machine" in texts(card) and "0.9050 ± 0.0050 ≠ 0.5" in texts(card)
-    path.write_text("{")
-    monkeypatch.setattr(record, "SHIPPED", folder / "none")
-    (card,) = opened()
-    assert path.name in texts(card) and not card.measured
 
 
 def test_a_sweep_is_drawn_from_its_rows(small: Any, folder: Path) -> None:

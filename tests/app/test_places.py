@@ -6,7 +6,6 @@ import pytest
 
 from bnnviz.figures.places import shared_out
 from bnnviz_app.components.cards.chip import FEWEST, Chip, judged
-from bnnviz_app.components.cards.places import Place
 
 NETWORK = frozenset(
     {"path", "acf", "envelope", "weights", "marginal", "ratios", "trace", "graph", "prediction", "table"}
@@ -23,21 +22,6 @@ def test_without_events_the_path_is_seen_beside_the_prediction() -> None:
     shares = shared_out(NETWORK - {"envelope"})
     assert shares["main"] == ["prediction", "graph"] and shares["why"] == ["path"]
     assert shared_out({"path", "trace"})["main"] == ["path"]
-
-
-def test_a_tab_brings_its_part_to_the_front_as_long_as_the_run_has_it() -> None:
-    received: list[int] = []
-    place = Place("main", lambda: received.append(1))
-    place.offer(["prediction", "path", "graph"], "band")
-    tabs = place.root[0]
-    assert place.front == "prediction" and list(tabs.options) == ["Prediction", "Weights", "Network"]
-    tabs.value = "graph"
-    assert place.front == "graph" and received == [1]
-    place.offer(["path"], "band")
-    assert place.front == "path" and not tabs.visible
-    place.offer(["prediction", "path", "graph"], "band")
-    place.bring({"path", "trace"})
-    assert place.front == "path" and received == [1]
 
 
 ROWS = [["R-hat", "1.4", "bad"], ["ESS of the energy U", "30", ""]]
@@ -65,17 +49,3 @@ def test_the_chip_judges_the_followed_branch_of_a_fork() -> None:
         chip.update({"caption": {"warning": ""}, "table": table, "status": status | {"followed": followed}})
         assert chip.root.button_type == colour
     assert "R-hat of functions: 2.49." in reasons[0]
-
-
-def test_the_diagnostics_open_once_by_themselves() -> None:
-    received: list[int] = []
-    chip = Chip(lambda: received.append(1), lambda text: None)
-    frame = {"caption": {"warning": ""}, "table": {"rows": []}}
-    status = {"playing": False, "chains": 4, "ess": float("nan")}
-    chip.update(frame | {"status": status | {"draws": 10}})
-    assert not chip.open and not received
-    chip.update(frame | {"status": status | {"draws": 200}})
-    assert chip.open and received == [1]
-    chip.root.clicks += 1
-    chip.update(frame | {"status": status | {"draws": 300}})
-    assert not chip.open and received == [1, 1]

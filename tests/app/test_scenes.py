@@ -20,13 +20,6 @@ PARTS = {"caption", "path", "envelope", "prediction", "trace", "acf", "table", "
 HIDDEN = PARTS | {"status"}
 
 
-def test_there_are_enough_of_each_kind() -> None:
-    listed = scenes.load()
-    assert sorted(listed) == NAMES
-    assert sum(not scene.predict for scene in listed.values()) >= 6
-    assert sum(scene.predict for scene in listed.values()) >= 3
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_can_be_shown(name: str) -> None:
     scene = scenes.load()[name]

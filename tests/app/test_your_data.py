@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import re
-from types import SimpleNamespace
 
 import numpy as np
-import panel as pn
 import pytest
 
 from bnnviz import data
@@ -21,28 +18,11 @@ from bnnviz_app.address import Visit
 from bnnviz_app.components.tables import opening
 from bnnviz_app.components.tables.answer import answer_html
 from bnnviz_app.components.tables.opening import TableChoices, look
-from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.pages.lab import LabPage
 
 KIND = ["new", "old", "old"]
 ROWS = [f"{i / 7:.3f},{KIND[i % 3]},visit {i},{-999 if i == 4 else i % 9 + 0.5},{i * i / 50:.3f}" for i in range(60)]
 FILE = "\n".join(["size,kind,day,depth,price", *ROWS]).encode()
-
-
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what a page would do in its loop be done at once."""
-    monkeypatch.setattr(pn.state, "execute", lambda function: asyncio.run(function()))
-
-
-@pytest.fixture
-def dialog(no_server, now) -> tuple[YourData, list]:
-    begun: list = []
-    made = YourData(lambda spec, sentences: begun.append((spec, sentences)))
-    made.show()
-    made.file.param.update(filename="houses.csv")
-    asyncio.run(made._open(SimpleNamespace(new=FILE)))
-    return made, begun
 
 
 # --- what begins
@@ -72,67 +52,6 @@ def test_a_students_network_is_as_small_as_the_class_asks() -> None:
 
 
 # --- the dialog
-
-
-def test_a_drop_shows_columns_and_lets_it_play(dialog: tuple[YourData, list]) -> None:
-    made, begun = dialog
-    rows = {row["name"]: row for row in made._columns.root.rows}
-    assert {name: row["role"] for name, row in rows.items()} == {
-        **dict.fromkeys(("size", "kind", "depth"), "input"),
-        "day": "left",
-        "price": "target",
-    }
-    assert rows["kind"]["kind"] == "category, 2 levels" and "texts" in rows["day"]["remark"]
-    made._missing.value = "-999"
-    assert not made._play.disabled and not made._answers
-    assert "60 of 60 rows and 5 inputs" in made._notes.object and "HMC" in made._notes.object
-    assert {row["name"]: row["missing"] for row in made._columns.root.rows}["depth"] == 1
-    made._begin()
-    assert begun[0][0].file["target"] == "price" and not made._dialog.is_open
-
-
-def test_roles_are_chosen_and_what_is_wrong_is_stated(dialog: tuple[YourData, list]) -> None:
-    made, _ = dialog
-
-    def choose(column: str, role: str) -> dict[str, str]:
-        made._columns._receive(SimpleNamespace(data={"column": column, "role": role}))
-        return {row["name"]: row["role"] for row in made._columns.root.rows}
-
-    assert not made._play.disabled
-    assert choose("kind", "target")["price"] == "input" and made._target.value == "kind"
-    assert made._opened.spec.file["task"] == "classification"
-    assert choose("kind", "left") == {
-        "size": "input",
-        "kind": "left",
-        "day": "left",
-        "depth": "input",
-        "price": "target",
-    }
-    choose("day", "input")
-    assert made._play.disabled and "texts" in made._question.root.object
-    assert [button.label for button in made._answers] == ["Leave it out"]
-    made._answers[0].clicks += 1
-    assert not made._play.disabled
-    choose("day", "target")
-    assert made._play.disabled and not made._answers
-    # What a browser makes up changes nothing.
-    for reported in (
-        {"column": "none", "role": "left"},
-        {"column": "size", "role": "king"},
-        {"column": ["size"], "role": "left"},
-        3,
-    ):
-        before = made._choices()
-        made._columns._receive(SimpleNamespace(data=reported))
-        assert made._choices() == before
-
-
-def test_what_is_no_table_is_one_sentence_and_hides_the_columns(dialog: tuple[YourData, list]) -> None:
-    made, _ = dialog
-    asyncio.run(made._open(SimpleNamespace(new=b"PK\x03\x04 zipped")))
-    assert not made._asked.visible and "spreadsheet" in made._message.root.object
-    asyncio.run(made._open(SimpleNamespace(new=FILE)))
-    assert made._asked.visible and not made._message.root.visible
 
 
 def test_a_link_opens_it_and_play_begins_the_run(no_server) -> None:

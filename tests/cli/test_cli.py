@@ -150,6 +150,8 @@ def test_examples_of_readme_and_manual_are_accepted(tmp_path: Path, monkeypatch:
         ("sample no-such-file.json", "no-such-file.json"),
         ("sample pyproject.toml", "not JSON"),
         ("serve --port 70000", "--port"),
+        ("serve --prefix lab", "--prefix"),
+        ("serve --prefix /a/../b?x", "--prefix"),
         ("serve --port 5061", "Browsers open no page at port 5061"),
         ("serve --address 192.0.2.1", "192.0.2.1"),
     ],
