@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm, poisson
+from scipy.stats import norm
 
-from benchmarks import budget, nuts, pdmp, peers, posteriors, tables
+from benchmarks import nuts, peers, posteriors, tables
 from benchmarks.__main__ import SUITES, cases, main
 from benchmarks.posteriors.catalogue import POSTERIORS, ReferenceMoments
 from benchmarks.posteriors.verdicts import TOLERANCE, judge
-from benchmarks.rows import Goal, Row
-
-
-def quiet(sentence: str) -> None:
-    """Ignore what is reported."""
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -28,14 +22,6 @@ def test_every_suite_has_cases_and_refuses_others(suite: str, capsys: pytest.Cap
     assert main([suite, "--case", "nope", "--json"]) == 2
     out, err = capsys.readouterr()
     assert out == "" and "'nope'" in err
-
-
-@pytest.mark.parametrize(
-    ("sign", "value", "met"),
-    [(">=", 3, True), (">=", 2.9, False), ("<", 3, False), ("<=", 3, True), (">=", math.nan, False)],
-)
-def test_a_goal_is_met_on_its_side_of_the_limit(sign: str, value: float, met: bool) -> None:
-    assert Row("rate", value, "1/s", Goal(sign, 3)).ok is met
 
 
 # --- comparisons
@@ -83,27 +69,6 @@ def test_peers_have_the_same_density(name: str) -> None:
     ours = density.network.potential(x.double()) if density.network is not None else target(x)
     theirs = [float(density.theirs()(row.numpy())) for row in x]
     assert float(ours[0] - ours[1]) == pytest.approx(theirs[0] - theirs[1], rel=1e-4)
-
-
-def test_a_ratio_is_of_rates_and_each_row_states_what_is_included() -> None:
-    density, draws = nuts.DENSITIES["gaussian"](), np.random.default_rng(0).standard_normal((4, 100, 50))
-    rate, ratio = nuts._rows("eager", density, draws, 10.0, 2.0, {"numpyro": {"": 40.0}})
-    assert ratio.value == ratio.more["ratio"] == pytest.approx(rate.value / 40) and ratio.more["peer"] == "numpyro"
-    assert rate.value == pytest.approx(rate.more["ess"] / 2)
-    assert all(row.more["includes"] for row in (rate, ratio))
-    assert nuts.Worth.of(draws[:, :3]).ess == nuts.Worth.of(np.empty((0, 0, 0))).ess == 0
-
-
-def test_a_pdmp_is_compared_with_as_many_chains() -> None:
-    rival = pdmp._row("pdmp-jax_bps_4", 100.0, 10.0, {})
-    for chains, peer in ((4, "pdmp-jax"), (2, None)):
-        setup = pdmp.Setup("banana", "bps", "grid", chains)
-        (row,) = pdmp.measured(setup, 0.5, quiet, {("bps", 4): rival})
-        assert row.more.get("peer") == peer
-        assert row.more["grads_per_cpu_s"] > row.more["events_per_cpu_s"] == row.value > 0
-        assert row.more["includes"] and "ess_per_cpu_s" in row.more
-    assert row.more.get("ratio") is None
-    assert not list(pdmp.measured(pdmp.Setup("toy_a", "bps", "grid", 4096), 0.5, quiet, {})), "too large"
 
 
 # --- posteriors
@@ -154,17 +119,6 @@ def test_a_sampler_is_judged_on_a_posterior() -> None:
     assert {"nuts", "hmc", "bps", "sgld"} <= names and names.isdisjoint({"map", "laplace", "pmcnet", "func_hmc"})
 
 
-def test_a_silent_error_misses_its_goal(monkeypatch: pytest.MonkeyPatch) -> None:
-    posterior = POSTERIORS["gp_regression"]
-    known = posterior.reference()
-    wrong = known.mean + 0.7 * known.sd * normal_draws(0)
-    for warnings, ok in (([], False), (["The chains disagree."], True)):
-        run = budget.BudgetRun(wrong, {"warnings": warnings, "grad_evals": 7}, 2.0, "")
-        monkeypatch.setattr(budget, "run", lambda *_, run=run, **__: run)
-        row = posteriors.measure(posterior, "hmc", 1.0)
-        assert (row.more["verdict"], row.ok) == ("wrong", ok)
-
-
 # --- tables
 
 
@@ -184,15 +138,6 @@ def test_figures_of_numbers_are_those_of_a_normal_distribution() -> None:
     assert found["coverage"] == pytest.approx(2 / 3) and found["error"] == pytest.approx(np.sqrt(10 / 3))
 
 
-def test_intervals_of_the_true_counts_cover_90_percent() -> None:
-    rng = np.random.default_rng(0)
-    law = poisson(np.exp(rng.normal(size=20_000)))
-    y = law.rvs(random_state=rng)
-    found = tables.figures_of_numbers(tables._of_law(law, y, counts=True), y)
-    assert found["coverage"] == pytest.approx(0.9, abs=0.01)
-    assert found["nll"] == pytest.approx(-law.logpmf(y).mean())
-
-
 @pytest.mark.parametrize("held_out", ["gap", "beyond"])
 def test_rows_of_a_gap_and_beyond_are_not_fitted(held_out: tables.HeldOut) -> None:
     x = np.random.default_rng(0).normal(size=(90, 2))
@@ -201,19 +146,3 @@ def test_rows_of_a_gap_and_beyond_are_not_fitted(held_out: tables.HeldOut) -> No
         low, high = np.quantile(x[test, column], [0, 1])
         within = (low < x[fit, column]) & (x[fit, column] < high)
         assert not within.any() if held_out == "gap" else within.all()
-
-
-def test_models_predict_a_line_and_the_best_sets_the_goal() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(60, 2))
-    table = tables.Table("regression", x, x[:, 0] + 0.1 * rng.normal(size=60))
-    fit, test = table.splits()[0]
-    assert not set(fit) & set(test) and len(test) == 12
-    found = {name: [tables.predict_by(name, table, fit, test) | {"cpu_seconds": 0.1}] for name in tables.REGRESSORS}
-    assert found["linear"][0]["error"] < 0.2
-    ours = [{"error": 0.1, "nll": -2.0, "crps": 0.1, "coverage": 0.7, "cpu_seconds": 9.0}]
-    nll, crps, *others, coverage = tables.rows("made up", "regression", {"bnnviz": ours, **found}, ["hmc"])
-    assert nll.goal.limit == np.nanmin([each[0]["nll"] for each in found.values()]) and nll.more["includes"]
-    assert crps.goal.limit == min(each[0]["crps"] for each in found.values())
-    assert coverage.value == pytest.approx(0.2) and not coverage.ok
-    assert all(row.goal is None and row.more["includes"] for row in others)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from driving import Lab, until
@@ -137,16 +136,6 @@ def test_the_band_follows_a_dragged_point(draw: Callable[..., Drawing]) -> None:
     lab.drag("prediction", (0.0, 0.0), (0.0, 0.25))
     until(lambda: abs(lab.mean_at(0.0) - before) > 0.05, 60, "the band did not move")
     until(lambda: lab.number("draws") > 15, 120, "the run did not go on")
-
-
-def test_a_reloaded_address_has_the_points(draw: Callable[..., Drawing]) -> None:
-    lab = draw()
-    lab.click_at(0.1, 0.25)
-    until(lambda: len(lab.points()) == 6, 5, "no point came")
-    until(lambda: lab.address().count(";") == 5, 5, "the address lacks the point")
-    again = draw("?" + urlsplit(lab.address()).query)
-    assert len(again.points()) == 6
-    assert again.points()[-1] == pytest.approx(lab.points()[-1], abs=1e-3)
 
 
 def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:

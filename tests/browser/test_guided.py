@@ -122,16 +122,3 @@ def test_projector_is_large_and_needs_no_scrolling(
     bar = lab.button("Play").bounding_box()
     assert bar["y"] + bar["height"] <= size[1]
     screenshot(lab.page, f"projector-{size[0]}x{size[1]}")
-
-
-def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = opened(open_page, dashboard, "?target=banana&seed=3")
-    lab.press("Projector mode")
-    lab.page.wait_for_url("**projector=1**", timeout=15_000)
-    lab.ready()
-    assert not lab.page.get_by_text("RUN", exact=True).count()
-    lab.press("Settings")
-    lab.page.get_by_text("RUN", exact=True).wait_for(timeout=10_000)
-    assert (address(lab)["target"], address(lab)["seed"]) == ("banana", "3")
-    lab.press("Leave projector mode")
-    lab.page.wait_for_url(lambda url: "projector" not in url, timeout=15_000)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import time
@@ -17,10 +16,10 @@ from typing import Any
 import psutil
 import pytest
 from conftest import free_port
+from driving import until
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "01_first_look.ipynb"
-STATIC = ROOT / "notebooks" / "02_thinning.ipynb"
 RACE = ROOT / "notebooks" / "04_race.ipynb"
 VIEWS = {"banana": 4, "fit": 5}
 # JupyterLab asks the network for news and updates unless it is told not to.
@@ -114,7 +113,6 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve a JupyterLab that has nothing but the notebooks."""
     served = Served(tmp_path_factory.mktemp("jupyter"))
     try:
-        shutil.copy(STATIC, served.root)
         for path in (NOTEBOOK, RACE):
             (served.root / path.name).write_text(without_outputs(path))
         yield served.wait()
@@ -186,17 +184,6 @@ class Lab:
         return until(still, 8, "the figures did not rest")
 
 
-def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
-    """Wait for a condition and return its value."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"{otherwise} within {seconds:g} s")
-
-
 def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
     lab = Lab(open_page()).open(jupyter.notebook(NOTEBOOK))
 
@@ -254,21 +241,6 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     assert len(drawn) == VIEWS["fit"]
     assert all(drawn.values())
     screenshot(lab.page, "jupyter-network")
-
-
-def test_kept_pictures_are_shown_before_anything_is_executed(
-    jupyter: Served, open_page: Callable[..., Any], screenshot: Any
-) -> None:
-    lab = Lab(open_page(), STATIC).open(jupyter.notebook(STATIC))
-    pictures = [cell["id"] for cell in json.loads(STATIC.read_text())["cells"] if "image/png" in json.dumps(cell)]
-    assert len(pictures) == 7
-    for name in pictures:
-        picture = lab.cell(name).locator("img")
-        # JupyterLab takes cells out of the page that are out of sight.
-        lab.cell(name).scroll_into_view_if_needed()
-        picture.wait_for(timeout=20_000)
-        assert picture.evaluate("(image) => image.complete && image.naturalWidth") > 300
-    screenshot(lab.page, "jupyter-thinning")
 
 
 def test_a_lesson_is_shown_and_its_knob_selects_another_film(

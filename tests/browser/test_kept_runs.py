@@ -100,31 +100,6 @@ def test_reload_back_and_the_chip_find_the_run(open_page: Callable[..., Any], da
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_run_survives_twenty_page_changes(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = playing(open_page, dashboard.url)
-    run, step = lab.run(), lab.number("step")
-    for _ in range(20):
-        lab.page.goto(f"{dashboard.url}?page=papers")
-        lab.page.locator(CHIP).wait_for(timeout=30_000)
-        lab.page.go_back()
-        lab.page.wait_for_selector(".step b", timeout=60_000, state="attached")
-    reaches(lab, step)
-    assert lab.run() == run
-
-
-@pytest.mark.slow
-def test_a_recording_continues_across_a_reload(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = playing(open_page, dashboard.url)
-    lab.press("Record")
-    time.sleep(2)
-    step = lab.number("step")
-    lab.page.reload()
-    reaches(lab, step + 1)
-    lab.press("Stop recording")
-
-
-@pytest.mark.slow
 def test_a_run_that_ended_without_viewers_resumes_from_its_checkpoint(
     open_page: Callable[..., Any], dashboard: Any
 ) -> None:

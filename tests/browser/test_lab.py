@@ -82,12 +82,6 @@ def test_figures_are_laid_out_for_the_room_they_have(lab: Lab) -> None:
         until(laid_out, 5, f"at {lab.page.evaluate(widths)} pixels: {lab.page.evaluate(MISLAID)}")
 
 
-def test_the_pages_process_has_no_torch(lab: Lab, dashboard: Any) -> None:
-    maps = Path(f"/proc/{dashboard.process.pid}/maps").read_text()
-    assert "libtorch" not in maps
-    assert "/torch/" not in maps
-
-
 # ---- playing ----------------------------------------------------------------------------------------------
 
 
@@ -109,16 +103,6 @@ def test_plays_every_view_and_pauses_them(lab: Lab) -> None:
     assert lab.figures() == still
     assert lab.number("step") == step
     assert lab.button("Play").is_visible()
-
-
-def test_one_step_is_exactly_one_proposal(lab: Lab) -> None:
-    for count in range(1, 4):
-        step, statement = lab.number("step"), lab.statement()
-        lab.press("Next step")
-        until(lambda step=step: lab.number("step") > step, 5, "the step did not come")
-        lab.page.wait_for_timeout(400)
-        assert lab.number("step") == step + 1, f"step {count}"
-        assert lab.statement() != statement
 
 
 def test_step_event_ends_with_an_event(lab: Lab) -> None:
@@ -218,24 +202,6 @@ def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Cal
     until(lambda: lab.select("Bound").inner_text() == "grid", 10, "the remedy did nothing")
 
 
-def test_what_cannot_be_is_stated_beside_its_control(lab: Lab) -> None:
-    alert = lab.page.locator(".error[role=alert]:visible")
-    lab.field("Seed").fill("many")
-    lab.page.keyboard.press("Enter")
-    until(lambda: "whole number" in " ".join(alert.all_inner_texts()), 10, "nothing was said of the seed")
-    lab.field("Seed").fill("3")
-    lab.page.keyboard.press("Enter")
-    until(lambda: not alert.count(), 10, "the sentence on the seed stayed")
-    lab.field("Hidden layers").fill("fifty")
-    lab.page.keyboard.press("Enter")
-    until(lambda: alert.count() or "idden" in lab.statement(), 15, "nothing was said")
-    assert "Traceback" not in lab.page.content()
-    lab.field("Hidden layers").fill("20")
-    lab.page.keyboard.press("Enter")
-    until(lambda: not alert.count() and lab.button("Play").is_visible(), 15, "the sentence stayed")
-    lab.ready()
-
-
 @pytest.mark.parametrize("sampler, emits", [(s["title"], s["emits"]) for s in catalogue.load()["samplers"]])
 def test_every_target_starts_with(lab: Lab, sampler: str, emits: list[str]) -> None:
     # Without events the sentence tells of the last move, in numbers.
@@ -283,37 +249,6 @@ def test_closing_the_tab_ends_the_run_after_a_while(open_page: Callable[..., Any
         assert of_run(backend, run_id) is not None
         lab.page.close()
         until(lambda: of_run(backend, run_id) is None, UNSEEN_S + 15, "the run went on")
-
-
-def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, screenshot: Callable[..., Path]) -> None:
-    lab.press("Play")
-    until(lambda: lab.number("draws") >= 20, 60, "no draws were made")
-    draws = lab.number("draws")
-    # What there is now must outlive the worker: a checkpoint is made about every three seconds.
-    lab.page.wait_for_timeout(6000)
-    with cluster(dashboard) as backend:
-        worker = of_run(backend, lab.run())["worker"]
-    port = int(worker.rsplit(":", 1)[1])
-    process = next(p for p in dashboard.workers() if any(c.laddr.port == port for c in p.net_connections("tcp")))
-    process.kill()
-    until(lambda: "was lost" in lab.statement(), 10, "the loss was not said")
-    found = until(lambda: re.search(r"from step (\d+)", lab.statement()), 120, f"it did not go on: {lab.statement()}")
-    screenshot(lab.page, "lab-recovered")
-    until(lambda: lab.number("step") > int(found[1]), 10, "it did not advance")
-    assert lab.number("draws") >= draws
-    assert "Traceback" not in lab.page.content()
-
-
-def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> None:
-    labs = [Lab(open_page(dashboard.url + ON_NETWORK)).ready() for _ in range(2)]
-    for lab in labs:
-        lab.press("Play")
-    for lab in labs:
-        step = lab.number("step")
-        until(lambda lab=lab, step=step: lab.number("step") > step + 20, 15, "one page stood still")
-    labs[0].page.close()
-    step = labs[1].number("step")
-    until(lambda: labs[1].number("step") > step + 20, 15, "the other page stood still")
 
 
 def test_a_sampler_without_events_shows_what_it_has(open_page: Callable[..., Any], dashboard: Any) -> None:

@@ -69,14 +69,3 @@ def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
     until(lambda: population.number("events") > 4, 60, "it did not play")
     population.press("Pause")
     screenshot(population.page, "population-alarm-dark")
-
-
-def test_a_setting_changes_while_it_goes_on_and_the_keys_step(open_population):
-    population = open_population("&play=0")
-    population.page.get_by_role("switch", name="Gradient").click()
-    until(lambda: "s.gradient=false" in population.page.evaluate("location.search"), 10, "not in the address")
-    before = population.number("step")
-    population.page.keyboard.press("ArrowRight")
-    until(lambda: population.number("step") == before + 1, 10, "the key took no step")
-    population.press("Next iteration")
-    until(lambda: "there is no gradient step" in population.statement(), 10, population.statement())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,22 +103,6 @@ def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
     screenshot(race.page, "race-done")
 
 
-def test_the_table_sorts_by_its_headings(open_race):
-    race = open_race(SHORT + "&play=1")
-    race.end()
-    assert "–" not in race.column("error")
-
-    def figures(head: str) -> list[float]:
-        return [float(text.replace(",", "")) for text in race.column(head)]
-
-    assert figures("error") == sorted(figures("error"))
-    assert all(re.fullmatch(r"\d(–\d)?", row[0]) for row in race.rows())
-    race.sort("ESS/s")
-    assert figures("ESS/s") == sorted(figures("ESS/s"), reverse=True), "the better way first"
-    race.sort("ESS/s")
-    assert figures("ESS/s") == sorted(figures("ESS/s"))
-
-
 def test_a_entry_that_diverges_is_shown_as_such_and_the_others_finish(open_race, screenshot):
     race = open_race(WILD + "&play=1")
     until(lambda: race.page.locator("h2 .lost:visible").count() == 1, 30, "no badge")
@@ -172,12 +154,3 @@ def test_a_network_is_drawn_by_its_predictions_and_measured_against_a_reference(
     heads = " ".join(race.page.locator("table th").all_inner_texts())
     assert "NLL" in heads and "RMSE" in heads
     screenshot(race.page, "race-network")
-
-
-def test_share_repeats_the_race(open_race, tmp_path: Path):
-    race = open_race(SHORT)
-    race.press("Share")
-    command = race.page.locator("textarea.command")
-    until(command.is_visible, 10, "the dialog did not open")
-    assert command.input_value().startswith("bnnviz race hmc sgld bps --target gaussian")
-    assert "page=race" in race.page.locator("textarea.link").input_value()

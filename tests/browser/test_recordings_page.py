@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from driving import BLUR, OVERFLOW, Lab, until
+from driving import OVERFLOW, Lab, until
 
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.writer import RecordingWriter
@@ -106,17 +106,6 @@ def test_a_recording_is_renamed_sent_and_deleted(open_recordings, recordings, tm
     until(lambda: chosen(page) == [], 10, "what is gone is still chosen")
 
 
-def test_escape_closes_the_question_before_a_deletion_where_the_focus_has_gone(open_recordings, recordings):
-    page = open_recordings("&runs=one")
-    page.get_by_role("button", name="Delete", exact=True).click()
-    page.get_by_role("dialog").get_by_text("cannot be undone").wait_for()
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.evaluate(BLUR)
-    page.keyboard.press("Escape")
-    until(lambda: not page.locator(".MuiDialog-root").count(), 10, "the dialog stayed")
-    assert (recordings / "one").is_dir()
-
-
 def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, recordings):
     page = open_recordings()
     base = page.url.split("?")[0]
@@ -165,11 +154,3 @@ def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open
     until(lambda: "start=" not in page.evaluate("location.search"), 20, "another target sets out from the same points")
     until(lambda: page.get_by_text("cannot start from the points").first.is_visible(), 20, "nothing says so")
     page.close()
-
-
-def test_a_start_that_is_not_there_is_stated(open_recordings, open_page):
-    base = open_recordings().url.split("?")[0]
-    lab = open_page(f"{base}?page=lab&start=nobody")
-    until(lambda: lab.get_by_text("has no progress.json to be read").first.is_visible(), 60, "nothing is said")
-    assert "start=" not in lab.evaluate("location.search")
-    lab.close()

@@ -11,14 +11,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from bad_links import BAD_LINKS
 from driving import Lab, until
 
 from bnnviz.specs.run import Spec
 
 BANANA = "?target=banana&sampler=bps&t.bend=2&s.refresh_rate=0.4&s.bound=interpolated&s.alpha=2&chains=3&seed=11"
 WORST = [
-    *(query for query, _ in BAD_LINKS if "script" in query or "4096" in query or "1111" in query),
+    "target=<script>alert(1)</script>",
+    "target=banana&chains=4096",
+    "target=banana&seed=" + "1" * 9000,
     # Panel's own reading of an address would fail on these, before anything is shown.
     "target=banana&a=b?c",
     "target=banana&seed=\u00b2",
@@ -53,13 +54,6 @@ def test_how_a_page_looks_and_speaks_holds_for_those_reached_from_it(
     assert "bnnviz-theme=default" in page.evaluate("document.cookie")
 
 
-def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = opened(open_page, dashboard, "")
-    statement = address(lab)
-    assert statement["page"] == "lab"
-    assert (statement["target"], statement["sampler"]) == ("network", "bps")
-
-
 def test_a_link_starts_the_same_run_in_a_new_tab(open_page: Callable[..., Any], dashboard: Any) -> None:
     first = opened(open_page, dashboard, BANANA)
     assert first.select("Target").inner_text() == "Banana"
@@ -92,15 +86,6 @@ def test_a_changed_setting_changes_the_address_and_a_reload_restores_it(
     lab.ready()
     assert address(lab) == before
     assert lab.field("Seed").input_value() == "12"
-
-
-def test_play_and_speed_in_the_link(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = opened(open_page, dashboard, BANANA + "&play=1&speed=10")
-    assert lab.button("Pause").is_visible()
-    assert lab.page.locator("[role=combobox]:has-text('10 steps/s')").is_visible()
-    step = lab.number("step")
-    until(lambda: lab.number("step") > step, 10, "it did not play")
-    assert "play" not in address(lab)
 
 
 @pytest.mark.parametrize("query", WORST, ids=lambda query: query[:40])

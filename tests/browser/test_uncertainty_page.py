@@ -73,14 +73,3 @@ def test_an_image_is_picked_drawn_and_turned(page: Any, screenshot: Callable[...
     before = page.evaluate(SAID)
     page.get_by_label("Angle in degrees").fill("90")
     page.wait_for_function(f"(before) => ({SAID})() !== before", arg=before, timeout=15_000)
-
-
-def test_attacked_images_hang_there_too(page: Any) -> None:
-    page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg="attack", timeout=90_000)
-    first = page.locator(".wall button").first.get_attribute("title")
-    page.get_by_role("button", name="Attacked", exact=True).click()
-    page.wait_for_function(
-        "(first) => !document.querySelector('body').innerText.includes('Hardest true')", arg=first, timeout=15_000
-    )
-    page.get_by_role("button", name="Entropy", exact=True).click()
-    page.get_by_role("button", name="Accuracy", exact=True).wait_for(timeout=10_000)

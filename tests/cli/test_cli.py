@@ -24,7 +24,6 @@ from bnnviz.cli import sample
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 from tests.driven import run_here, until
 
@@ -94,18 +93,6 @@ def test_examples_of_the_help_are_accepted(command: str, capsys: pytest.CaptureF
     assert run_here(f"{command} --help") == 0
     lines = examples(capsys.readouterr().out.partition("Examples:")[2])
     assert lines
-    assert answers(lines) == [0] * len(lines)
-
-
-@pytest.mark.usefixtures("nothing_runs")
-def test_examples_of_readme_and_manual_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("typer.prompt", lambda *args, **options: "a long password")
-    rows = "".join(f"{i},{i * i % 17},{3.5 * i}\n" for i in range(30))
-    (tmp_path / "mine.csv").write_text("rooms,age,price\n" + rows)
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs" / "manual").glob("*.md"))]
-    lines = [line for page in pages for line in examples(page.read_text())]
-    assert len(lines) >= 12
     assert answers(lines) == [0] * len(lines)
 
 
@@ -218,30 +205,6 @@ def test_options_become_a_spec(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (spec.seed, spec.device, spec.warmup, spec.settings["refresh_rate"]) == (5, "cpu", 9, 0.5)
     prefixed = line.replace(" refresh_rate", " sampler.refresh_rate")
     assert asked(monkeypatch, f"{prefixed} --set warmup=9") == spec
-
-
-@pytest.mark.parametrize(
-    ("kind", "default", "text", "value"),
-    [
-        ("number", 1.0, "1e-3", 1e-3),
-        ("number", None, "none", None),
-        ("integer", 1, "12", 12),
-        ("integer", 1, "1.5", 1.5),
-        ("boolean", True, "off", False),
-        ("boolean", True, "maybe", "maybe"),
-        ("choice", 1, "2", 2),
-        ("choice", 1, "3", "3"),
-        ("text", "", "50-50", "50-50"),
-        ("points", None, "[[0,1],[1,2]]", [[0, 1], [1, 2]]),
-        ("points", None, "none", None),
-        ("points", None, "[[0,1", "[[0,1"),
-    ],
-)
-def test_values_are_read_in_their_settings_type(kind: str, default: Any, text: str, value: Any) -> None:
-    setting = {"name": "s", "type": kind, "default": default, "choices": [1, 2], "bounds": None}
-    read = url.parse_value(setting, text)
-    assert read == value
-    assert type(read) is type(value)
 
 
 # --- sample

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shlex
 import shutil
 import subprocess
 import sys
@@ -14,14 +13,7 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.cli.main import main
-
-
-def run_here(line: str) -> int:
-    """Run in this process, without starting Python anew."""
-    with pytest.raises(SystemExit) as ended:
-        main(shlex.split(line))
-    return ended.value.code
+from tests.driven import run_here
 
 
 @pytest.fixture(scope="module")
@@ -56,18 +48,6 @@ def test_each_row_has_a_line(recorded: tuple[Path, Path], tmp_path: Path, capsys
     assert "2 rows have missing or unknown values" in statement and "4 rows are predicted" in statement
     frame = bnnviz.recording(run).predict(new, (0.1, 0.5, 0.9))
     assert [float(row["mean"]) for row in rows] == pytest.approx(list(frame.mean), rel=1e-5)
-
-
-@pytest.mark.slow
-def test_a_fresh_process_predicts_the_same(recorded: tuple[Path, Path], tmp_path: Path) -> None:
-    new = tmp_path / "new.csv"
-    new.write_text("kind,x\na,1.5\nc,-1\n")
-    line = [sys.executable, "-m", "bnnviz", "predict", str(recorded[0]), "--data", str(new)]
-    printed = subprocess.run(line, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-    rows = list(csv.DictReader(printed.splitlines()))
-    known = bnnviz.recording(recorded[0]).predict(new)
-    assert [float(row["mean"]) for row in rows] == pytest.approx(list(known.mean), rel=1e-5)
-    assert [float(row["sd"]) for row in rows] == pytest.approx(list(known.sd), rel=1e-5)
 
 
 def test_columns_of_the_file_are_kept_beside_the_predictions(
@@ -146,20 +126,6 @@ def test_an_exported_ensemble_predicts_numbers_without_bnnviz(recorded: tuple[Pa
     for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd"):
         np.testing.assert_allclose(found[name], getattr(known, name), rtol=1e-4)
     assert found["names"][0] == "x" and len(found["names"]) == 4
-
-
-@pytest.mark.slow
-def test_an_exported_ensemble_predicts_classes_without_bnnviz(tmp_path: Path) -> None:
-    file, run = tmp_path / "kinds.csv", tmp_path / "run"
-    x = np.random.default_rng(0).normal(size=(40, 2))
-    kinds = np.where(x[:, 0] > 0.5, "a", np.where(x[:, 1] > 0, "b", "c"))
-    file.write_text("\n".join(["u,v,kind", *(f"{u},{v},{kind}" for (u, v), kind in zip(x, kinds, strict=True))]))
-    chosen = "--set hidden=2 --sampler hmc --draws 10 --chains 2 --set warmup=20"
-    assert run_here(f"sample --data {file} --target-column kind {chosen} --record {run} --json") == 0
-    assert run_here(f"export {run} --format ensemble --draws 1000 --out {tmp_path / 'e.pt2'}") == 0
-    found, known = _alone(tmp_path / "e.pt2", x), bnnviz.recording(run).predict(x)
-    for name in ("probabilities", "entropy", "mutual_information"):
-        np.testing.assert_allclose(found[name], getattr(known, name), rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -31,13 +31,6 @@ class Example(NamedTuple):
     options: dict[str, Any] = {}
 
 
-class Kind(NamedTuple):
-    """A kind of files, and examples."""
-
-    has: str
-    examples: tuple[Example, ...]
-
-
 def written(decimal: str, thousands: str, separator: str, quote: bool = False) -> str:
     """Return the true table as a program writes it with these marks."""
 
@@ -134,265 +127,144 @@ DATED = "a,y\n" + "".join(f"{i / 7:.3f},2020-01-{1 + i % 4:02d}\n" for i in rang
 ROUNDED = [5 + k % 3 * 1e-14 for k in range(40)]
 SORTED = frame().sort_values("y")
 
-KINDS = (
-    Kind(
-        "commas, semicolons, tabs or bars between cells, but not blanks; a line `sep=;`",
-        (
-            true(PLAIN),
-            true(PLAIN.replace(",", ";")),
-            true(PLAIN.replace(",", "\t")),
-            true(PLAIN.replace(",", " | ")),
-            true("sep=;\n" + PLAIN.replace(",", ";")),
-            true('\ufeff"sep=,"\n' + PLAIN),
-            asked(PLAIN.replace(",", ";", 2)),
-            asked(PLAIN.replace(",", "  ")),
-            asked('"rooms" "price" "y"\n' + as_csv(TRUE, index_label=False, sep=" ", quoting=2).partition("\n")[2]),
+KINDS: dict[str, tuple[Example, ...]] = {
+    "commas, semicolons, tabs or bars between cells, but not blanks": (
+        true(PLAIN),
+        true(PLAIN.replace(",", ";")),
+        true(PLAIN.replace(",", "\t")),
+        true(PLAIN.replace(",", " | ")),
+        true("sep=;\n" + PLAIN.replace(",", ";")),
+        asked(PLAIN.replace(",", ";", 2)),
+        asked(PLAIN.replace(",", "  ")),
+    ),
+    "decimal commas and points": (
+        true(written(".", "", ";")),
+        true(written(",", "", ";")),
+        true(written(",", "", ",", quote=True)),
+        true(written(",", "", "\t").encode("utf-16")),
+        cells(["1,5E+03", "-2,25e-1", "0,5"], [1500, -0.225, 0.5]),
+    ),
+    "marks between thousands": (
+        true(written(".", ",", ";")),
+        true(written(".", ",", ",", quote=True)),
+        true(written(",", ".", "\t")),
+        true(written(".", "'", ";")),
+        true(written(".", " ", ",")),
+        true(written(",", "\u202f", ";")),
+    ),
+    "`1,952` where nothing tells 1952 from 1.952": (
+        asked(prices(PRICES)),
+        asked(prices(POINTS)),
+        Example(prices(PRICES), ("p",), WHOLE, np.arange(5), {"decimal": "."}),
+        Example(prices(PRICES), ("p",), PARTS, np.arange(5), {"decimal": ","}),
+    ),
+    "a column that numbers or names the rows": (
+        without(as_csv(frame()), ("a", "b")),
+        without(as_csv(SORTED), ("a", "b"), SORTED),
+        without(as_csv(frame(pd.Index([f"patient {i}" for i in range(40)]))), ("a", "b")),
+        without(as_csv(frame(), index_label="row_number"), ("a", "b")),
+        *(without(as_csv(frame().assign(**{key: np.arange(40)[::-1] * 7}), index=False), ("a", "b")) for key in KEYS),
+    ),
+    "missing values": (
+        cells(["1.5", "-999", "2.5"], [1.5, np.nan, 2.5], missing=["-999"]),
+        cells(["1.5", "-999", "2.5"], [1.5, -999, 2.5]),
+        cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5]),
+        cells(["1.5", "?", "2.5", "#VALUE!"], [1.5, np.nan, 2.5, np.nan]),
+        cells(["1.5", "1e400", "2.5", "–"], [1.5, np.nan, 2.5, np.nan], separator=","),
+    ),
+    "percent": (
+        cells(["0.5%", "12 %", "100%"], [0.5, 12, 100]),
+        asked(column(["5", "7%", "8"])),
+    ),
+    "dates, times, months": (
+        cells(["2020-01-31", "", "2021-02-01"], [18292, np.nan, 18659]),
+        cells(["31.01.2020", "1.2.2021"], [18292, 18659]),
+        cells(["1/31/20", "2/1/21"], [18292, 18659]),
+        cells(["31 Jan 2020", "1 Feb 2021"], [18292, 18659]),
+        cells(["2020-01-31T06:00:00Z", "2020-02-01T12:00:00Z"], [18292.25, 18293.5]),
+        asked(column(["1/2/2020", "3/4/2021"])),
+        one_of(["2020Q1", "2020Q2", "2021Q1"]),
+        asked(DATED, task=None),
+    ),
+    "a column that is left out": (
+        left_out(column(["12", "7 or 8", "x"])),
+        asked(PLAIN, leave_out=("size",)),
+        asked(PLAIN, leave_out=("y",)),
+        asked(PLAIN, leave_out=("rooms", "price")),
+    ),
+    "numbers that single or double precision loses": (
+        asked(column([str(2**60 + i) for i in range(COUNT)], separator=",")),
+        asked(column([f"{2**60 + i}.5" for i in range(COUNT)], separator=",")),
+        cells(["1.5e20", "2.5e20", "0.3333333333333333333"], [1.5e20, 2.5e20, 1 / 3], separator=","),
+        asked(column(["1e31", "2e31", "3"])),
+        asked(column(["1e-300", "2e-300", "0"])),
+    ),
+    "numbers and texts in one column": (
+        asked(column(["1.5", "2.5", "3.5", "4.5", "low"])),
+        asked(column(["TRUE", "1", "FALSE", "0"])),
+        asked(PLAIN + "Total,,99\n"),
+        cells(["1.5", "low", "2.5"], [1.5, np.nan, 2.5], missing=["low"]),
+    ),
+    "comments, blank lines, a separator at the end of every line": (
+        true("#comment, with, commas\n\n" + PLAIN.replace("\n5,", "\n# broken here\n5,")),
+        true("# " + PLAIN),
+        true(PLAIN.replace("\n", ",,\n")),
+        asked(PLAIN.replace("\n", ",\n").replace("y,\n", "y\n", 1)),
+        true(PLAIN.replace("\n", "\r")),
+        true(PLAIN.replace("\n", "\r\n")),
+    ),
+    "names that are not clear": (
+        asked(PLAIN.replace("rooms", "price")),
+        asked(PLAIN.replace("rooms,price,y", "'rooms','price','y'")),
+        asked(PLAIN.replace("\n5,", '\n"5,')),
+        asked("My results\n" + PLAIN),
+        *(
+            true(PLAIN)._replace(content=content, names=("c1", "c2"), options={"target_column": "c3"})
+            for content in (PLAIN.partition("\n")[2], "# a comment\n" + PLAIN.partition("\n")[2])
         ),
     ),
-    Kind(
-        "decimal commas, decimal points",
-        (
-            true(written(".", "", ";")),
-            true(written(",", "", ";")),
-            true(written(",", "", ",", quote=True)),
-            true(written(",", "", "\t").encode("utf-16")),
-            cells(["1,5E+03", "-2,25e-1", "0,5"], [1500, -0.225, 0.5]),
-            true(written(",", "", ";").partition("\n")[2])._replace(
-                names=("c1", "c2"), options={"target_column": "c3"}
-            ),
-        ),
+    "categories": (
+        one_of(["yes", "no", "yes"]),
+        one_of(["True", "False"]),
+        one_of(["10-19", "20-29", "30-39"]),
+        one_of(["00017", "00018", "10017"]),
+        asked(column([f"P{i:03d}" for i in range(30)], count=30)),
     ),
-    Kind(
-        "marks between thousands: commas, points, spaces, apostrophes",
-        (
-            true(written(".", ",", ";")),
-            true(written(".", ",", ",", quote=True)),
-            true(written(",", ".", "\t")),
-            true(written(",", ".", ",", quote=True)),
-            true(written(".", "'", ";")),
-            true(written(".", "\u2019", ",")),
-            true(written(".", " ", ",")),
-            true(written(",", "\u00a0", "\t")),
-            true(written(",", "\u202f", ";")),
-        ),
+    "a constant column, a column without a value, few rows": (
+        without(as_csv(frame().assign(c="u"), index=False), ("a", "b")),
+        without(as_csv(frame().assign(c=ROUNDED), index=False), ("a", "b")),
+        without(as_csv(frame().assign(c=np.nan), index=False), ("a", "b")),
+        asked(as_csv(frame().assign(y=ROUNDED), index=False)),
+        asked(as_csv(frame().assign(a=1, b="u"), index=False)),
+        asked("a,b,y\n1,2,3.5\n"),
     ),
-    Kind(
-        "`1,952` where nothing tells 1952 from 1.952",
-        (
-            asked(prices(PRICES)),
-            asked(prices(POINTS)),
-            asked(prices([f'"{price}"' for price in PRICES], ",")),
-            asked(prices(PRICES, "\t")),
-            Example(prices(PRICES), ("p",), WHOLE, np.arange(5), {"decimal": "."}),
-            Example(prices(PRICES), ("p",), PARTS, np.arange(5), {"decimal": ","}),
-            Example(prices(POINTS), ("p",), WHOLE, np.arange(5), {"decimal": ","}),
-        ),
+    "encodings": (
+        true(PLAIN.encode("utf-8-sig")),
+        true(PLAIN.encode("utf-32")),
+        asked(PLAIN.replace("rooms", "größe").encode("latin-1")),
+        asked(PLAIN.encode("utf-16-le")),
+        asked('[{"a": 1, "y": 2}]'),
+        asked("<!DOCTYPE html>\n<table>1,2</table>"),
     ),
-    Kind(
-        "a column without a name, or one called as an index or a key is (`row_number`, `flat_id`, `PassengerId`), that"
-        " numbers or names the rows",
-        (
-            without(as_csv(frame()), ("a", "b")),
-            without(as_csv(SORTED), ("a", "b"), SORTED),
-            without(as_csv(frame(pd.Index([f"patient {i}" for i in range(40)]))), ("a", "b")),
-            without(as_csv(frame(), index_label="row_number"), ("a", "b")),
-            *(
-                without(as_csv(frame().assign(**{key: np.arange(40)[::-1] * 7}), index=False), ("a", "b"))
-                for key in KEYS
-            ),
-            without(
-                as_csv(frame().assign(n=np.arange(5, 45)).rename(columns={"n": ""}), index=False),
-                ("a", "b"),
-            ),
+    "frames of pandas, polars and PyArrow": (
+        true(TRUE),
+        true(TRUE.astype({"rooms": "Int64", "y": "Float64"})),
+        true(TRUE.set_index("rooms", drop=False)),
+        *(true(each) for each in elsewhere()),
+        asked(TRUE.set_axis(pd.MultiIndex.from_product([["u"], TRUE.columns]), axis=1)),
+        Example(
+            TRUE.assign(t=pd.date_range("2020", periods=6)),
+            ("rooms", "price", "t"),
+            np.column_stack([TRUE[["rooms", "price"]], 18262 + np.arange(6)]),
+            TRUE["y"].to_numpy(),
         ),
-    ),
-    Kind(
-        "numbers that mark missing values",
-        (
-            cells(["1.5", "-999", "2.5"], [1.5, np.nan, 2.5], missing=["-999"]),
-            cells(["1.5", "-999", "2.5"], [1.5, -999, 2.5]),
+        Example(
+            TRUE[["y"]].assign(code=["00017", "00018"] * 3, b=[True, False] * 3, c=pd.Categorical([1, 2] * 3)),
+            ("code=00017", "code=00018", "b=False", "b=True", "c=1", "c=2"),
+            np.tile([[1, 0, 0, 1, 1, 0], [0, 1, 1, 0, 0, 1]], (3, 1)),
+            TRUE["y"].to_numpy(),
         ),
+        asked(pd.concat([TRUE, TRUE[["price"]]], axis=1)),
+        asked({"a": [1.0]}),
     ),
-    Kind(
-        "empty cells, `?`, `-`, `NA`, `#DIV/0!`, infinite numbers",
-        (
-            cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5]),
-            cells(["1.5", "?", "2.5", "#VALUE!"], [1.5, np.nan, 2.5, np.nan]),
-            cells(["1.5", "inf", "2.5"], [1.5, np.nan, 2.5]),
-            cells(["1.5", "1e400", "2.5", "–"], [1.5, np.nan, 2.5, np.nan], separator=","),
-        ),
-    ),
-    Kind(
-        "a percent sign in every cell of a column",
-        (
-            cells(["0.5%", "12 %", "100%"], [0.5, 12, 100]),
-            asked(column(["5", "7%", "8"])),
-        ),
-    ),
-    Kind(
-        "dates, times, months",
-        (
-            cells(["2020-01-31", "2021-02-01"], [18292, 18659]),
-            cells(["31.01.2020", "1.2.2021"], [18292, 18659]),
-            cells(["1/31/20", "2/1/21"], [18292, 18659]),
-            cells(["31 Jan 2020", "1 Feb 2021"], [18292, 18659]),
-            cells(["2020-01-31T06:00:00Z", "2020-02-01T12:00:00Z"], [18292.25, 18293.5]),
-            cells(["2020-01-31", "", "2021-02-01"], [18292, np.nan, 18659]),
-            asked(column(["1/2/2020", "3/4/2021"])),
-            one_of(["2020Q1", "2020Q2", "2021Q1"]),
-            asked(DATED, task=None),
-            cells(["2020/01/31", "2021/02/01"], [18292, 18659]),
-            cells(["1.2.2020", "2.3.2021"], [18293, 18688]),
-        ),
-    ),
-    Kind(
-        "a column that is named by `--leave-out`",
-        (
-            left_out(column(["2020-01-31", "2021-02-01"])),
-            left_out(column(["12", "7 or 8", "x"])),
-            left_out(column(["1,234", "5,678"])),
-            asked(PLAIN, leave_out=("size",)),
-            asked(PLAIN, leave_out=("y",)),
-            asked(PLAIN, leave_out=("rooms", "price")),
-        ),
-    ),
-    Kind(
-        "whole numbers of more than 15 digits, which would lose some",
-        (
-            asked(column([str(2**60 + i) for i in range(COUNT)], separator=",")),
-            asked(column([f"-{2**60 + i}" for i in range(COUNT)])),
-            asked(column([str(2**60 + i) if i % 5 else "" for i in range(COUNT)], separator=",")),
-            asked(column([f"{2**60 + i}.5" for i in range(COUNT)], separator=",")),
-            cells(["1.5e20", "2.5e20", "0.3333333333333333333"], [1.5e20, 2.5e20, 1 / 3], separator=","),
-        ),
-    ),
-    Kind(
-        "numbers beyond 1e30, or that differ by less than 1e-30",
-        (
-            asked(column(["1e31", "2e31", "3"])),
-            asked(column(["1e-300", "2e-300", "0"])),
-            asked(as_csv(frame().assign(y=1e-40 * np.arange(40)), index=False)),
-        ),
-    ),
-    Kind(
-        "numbers and texts in one column",
-        (
-            asked(column(["1.5", "2.5", "3.5", "4.5", "low"])),
-            asked(column(["1.5", "<0.5", "2.5"])),
-            asked(column(["TRUE", "1", "FALSE", "0"])),
-            asked(PLAIN + "Total,,99\n"),
-            asked(
-                "a,y\n" + "".join(f"{i},{['1.5', 'error', '2.5'][i % 3]}\n" for i in range(COUNT)),
-                task=None,
-            ),
-            cells(["1.5", "low", "2.5"], [1.5, np.nan, 2.5], missing=["low"]),
-        ),
-    ),
-    Kind(
-        "lines of comments (`#`), blank lines, a separator at the end of every line",
-        (
-            true("# made by a balance\n# on a Monday\n" + PLAIN),
-            true("#comment, with, commas\n\n" + PLAIN.replace("\n5,", "\n# broken here\n5,")),
-            true("# " + PLAIN),
-            true(PLAIN.replace("\n", ",,\n")),
-            asked(PLAIN.replace("\n", ",\n").replace("y,\n", "y\n", 1)),
-            true(PLAIN.replace("\n", "\n\n")),
-            true(PLAIN.replace("\n", "\r")),
-            true(PLAIN.replace("\n", "\r\n")),
-            true("\n\n" + PLAIN),
-        ),
-    ),
-    Kind(
-        "two columns of one name, cells in single quotes, a quote without an end, a title above the names",
-        (
-            asked(PLAIN.replace("rooms", "price")),
-            asked(PLAIN.replace("rooms,price,y", "'rooms','price','y'")),
-            asked(PLAIN.replace("\n5,", '\n"5,')),
-            asked("My results\n" + PLAIN),
-            asked(PLAIN.replace("\n5,", "\n5,5,")),
-        ),
-    ),
-    Kind(
-        "no line of names",
-        tuple(
-            true(PLAIN)._replace(
-                content=content,
-                names=("c1", "c2"),
-                options={"target_column": "c3"},
-            )
-            for content in (
-                PLAIN.partition("\n")[2],
-                PLAIN.partition("\n")[2].replace(",", ";"),
-                "# a comment\n" + PLAIN.partition("\n")[2],
-            )
-        ),
-    ),
-    Kind(
-        "a column of at most 100 different texts, most of them in more than one row",
-        (
-            one_of(["u", "v"]),
-            one_of(["yes", "no", "yes"]),
-            one_of(["1.2.3", "1.2.4"]),
-            one_of(["True", "False"]),
-            one_of(["10-19", "20-29", "30-39"]),
-            one_of(["00017", "00018", "10017"]),
-            asked(column([f"A{i}+1" for i in range(COUNT)])),
-            asked(column([f"P{i:03d}" for i in range(30)], count=30)),
-        ),
-    ),
-    Kind(
-        "a constant column, a column without a value",
-        (
-            without(as_csv(frame().assign(c=7), index=False), ("a", "b")),
-            without(as_csv(frame().assign(c="u"), index=False), ("a", "b")),
-            without(as_csv(frame().assign(c=ROUNDED), index=False), ("a", "b")),
-            asked(as_csv(frame().assign(y=ROUNDED), index=False)),
-            without(as_csv(frame().assign(c=np.nan), index=False), ("a", "b")),
-            asked(as_csv(frame().assign(y=5.0), index=False)),
-            asked(as_csv(frame().assign(a=1, b="u"), index=False)),
-        ),
-    ),
-    Kind(
-        "fewer than five whole rows",
-        (
-            asked("a,b,y\n"),
-            asked("a,b,y\n1,2,3.5\n"),
-        ),
-    ),
-    Kind(
-        "UTF-8; UTF-16 and UTF-32 with a byte order mark",
-        (
-            true(PLAIN.encode("utf-8-sig")),
-            true(PLAIN.encode("utf-16")),
-            true(PLAIN.encode("utf-32")),
-            asked(PLAIN.replace("rooms", "größe").encode("latin-1")),
-            asked(PLAIN.encode("utf-16-le")),
-            asked('[{"a": 1, "y": 2}]'),
-            asked("<!DOCTYPE html>\n<table>1,2</table>"),
-        ),
-    ),
-    Kind(
-        "no file but a frame of pandas, polars or PyArrow",
-        (
-            true(TRUE),
-            true(TRUE.astype({"rooms": "Int64", "y": "Float64"})),
-            true(TRUE.set_index("rooms", drop=False)),
-            *(true(each) for each in elsewhere()),
-            asked(TRUE.set_axis(pd.MultiIndex.from_product([["u"], TRUE.columns]), axis=1)),
-            Example(
-                TRUE.assign(t=pd.date_range("2020", periods=6)),
-                ("rooms", "price", "t"),
-                np.column_stack([TRUE[["rooms", "price"]], 18262 + np.arange(6)]),
-                TRUE["y"].to_numpy(),
-            ),
-            Example(
-                TRUE[["y"]].assign(code=["00017", "00018"] * 3, b=[True, False] * 3, c=pd.Categorical([1, 2] * 3)),
-                ("code=00017", "code=00018", "b=False", "b=True", "c=1", "c=2"),
-                np.tile([[1, 0, 0, 1, 1, 0], [0, 1, 1, 0, 0, 1]], (3, 1)),
-                TRUE["y"].to_numpy(),
-            ),
-            asked(pd.concat([TRUE, TRUE[["price"]]], axis=1)),
-            asked({"a": [1.0]}),
-        ),
-    ),
-)
+}

@@ -19,7 +19,6 @@ from tests.data import embedding
 WHOLE = ("boston", "yacht", "concrete", "energy", "ionosphere", "glass", "wine")
 DIVIDED = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine")
 PARTS = {"mnist": (1500, 500), "rotated_mnist": (1500, 500), "notmnist": (0, 500)}
-PLACES = sorted(place for place in files.EMBEDDED.rglob("*") if place.is_file() and place.suffix != ".md")
 
 
 @pytest.fixture(autouse=True)

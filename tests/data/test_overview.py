@@ -81,9 +81,9 @@ def test_a_decimal_mark_that_one_column_shows_holds_for_the_others() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(each.content, id=f"{kind.has[:30]}-{k}")
-        for kind in KINDS
-        for k, each in enumerate(kind.examples)
+        pytest.param(each.content, id=f"{kind[:30]}-{k}")
+        for kind, found in KINDS.items()
+        for k, each in enumerate(found)
         if not each.names and not each.options
     ],
 )

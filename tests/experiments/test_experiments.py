@@ -15,7 +15,6 @@ from bnnviz.data import files
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import EXPERIMENTS, Case, Experiment, pilot, record
-from bnnviz.experiments.experiment import _band
 from bnnviz.experiments.functional.curves_run import figures
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.experiments.predictive import PredictiveExperiment
@@ -73,14 +72,6 @@ def test_all_samplers_of_a_seed_start_at_one_map(name: str) -> None:
     for seed in starts:
         assert all(torch.equal(start, starts[seed][0]) for start in starts[seed])
     assert not torch.equal(starts[0][0], starts[1][0])
-
-
-def test_the_paper_scale_reads_batches() -> None:
-    """An envelope for all batches, the default, rejects nearly every proposal."""
-    for case in experiments.find("pdmp-table2").at(None, "paper").cases:
-        settings = case.specs[0].settings
-        assert settings["batch_size"] == 100
-        assert case.specs[0].sampler not in ("bps", "sigma_bps", "boomerang") or settings["bound"] != "grid"
 
 
 # --- runs
@@ -197,23 +188,6 @@ def test_the_pilot_estimates_time_and_memory(
     spec = Spec("images", target, "sgld", {"batch_size": 20, "mode_steps": 10}, 1, 5, 0)
     cost = pilot.pilot(dataclasses.replace(small, cases=(Case("svhn", (spec,)),)))
     assert cost.synthetic == ("svhn",) and cost.hours > 0
-
-
-def test_a_band_is_measured_near_the_data_and_away_from_them() -> None:
-    x = np.linspace(0.0, 10.0, 101)
-    part = {"x": x, "lo95": np.where(x > 5, -4.0, -1.0), "hi95": np.where(x > 5, 4.0, 1.0)}
-
-    class Done:
-        def frame(self, want: list[str]) -> dict:
-            return {"prediction": part}
-
-        def scene(self) -> dict:
-            return {"data": {"x": np.linspace(0.0, 5.0, 200)}}
-
-    found = _band(Done())
-    # Up to 5.1 counts as near: a fiftieth of the width of the data.
-    assert found["band_near"] == pytest.approx(1.0, abs=0.1)
-    assert found["band_away"] == pytest.approx(4.0)
 
 
 def test_final_errors_roughness_and_half_of_the_way() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bnnviz import files, paths
+from bnnviz import files
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -40,16 +40,3 @@ def test_a_changed_object_is_reported_by_its_checksum(tmp_path: Path) -> None:
     assert files.unsealed(content) == {"steps": 12}
     with pytest.raises(ValueError, match="checksum"):
         files.unsealed(content.replace(b"12", b"13"))
-
-
-def test_all_folders_lie_where_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    folders = [paths.recordings, paths.live, paths.draws, paths.results, paths.reproduced]
-    found = [folder().relative_to(tmp_path).as_posix() for folder in folders]
-    assert found == ["recordings", "live", "draws", "measured", "reproduced"]
-    assert not any(tmp_path.iterdir())
-
-
-def test_compiled_steps_follow_torchs_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCH_HOME", "/somewhere")
-    assert paths.compiled().parent == Path("/somewhere")

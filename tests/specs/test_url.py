@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_links import BAD_LINKS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -165,11 +164,48 @@ def test_points_that_do_not_fit_get_a_sentence(text: str, words: str) -> None:
 # --- what does not fit
 
 
-@pytest.mark.parametrize(("query", "sentence"), BAD_LINKS, ids=lambda text: text[:40])
-def test_a_bad_link_gets_its_sentence_and_a_run(query: str, sentence: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [
+        # names
+        ("target=moon", "moon"),
+        ("target=banana&sampler=magic", "magic"),
+        ("target=<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("target=banana&colour=red", "colour"),
+        ("target=banana&t.size=3", "size"),
+        ("target=banana&sampler=bps&s.gamma=3", "gamma"),
+        ("target=banana&sampler=boomerang&s.=3", "''"),
+        ("target=banana&attachment=gASVBQ", "attachment"),
+        # numbers out of range, and what was used
+        ("target=banana&s.refresh_rate=50", "20"),
+        ("target=banana&s.refresh_rate=1e999", "20"),
+        ("target=banana&seed=99999999999", "2147483647"),
+        ("target=banana&chains=0", "1"),
+        # what cannot be read
+        ("target=banana&s.refresh_rate=nan", "nan"),
+        ("target=banana&s.horizon=soon", "soon"),
+        ("target=gaussian&t.size=2.5", "2.5"),
+        ("target=banana&seed=%00", "seed"),
+        ("target=banana&s.bound=loose", "loose"),
+        ("target=banana&s.clip_points=maybe", "maybe"),
+        ("target=banana&device=cuda:0;rm%20-rf", "cuda:0;rm -rf"),
+        ("target=network&t.data=mnist8", "mnist8"),
+        ("target=network&t.hidden=" + "9-" * 150, "hidden"),
+        # more than a page can hold
+        ("target=banana&chains=4096", "64"),
+        ("target=banana&draws=1000000", "100000"),
+        ("target=gaussian&t.size=2000&chains=64", "50"),
+        ("target=gaussian&t.size=100&chains=10&draws=100000", "50000"),
+        ("target=network&t.hidden=5000-5000", "25,020,001"),
+        ("target=banana&seed=" + "1" * 9000, "8 kB"),
+        # stated twice
+        ("target=banana&seed=1&seed=2", "'seed'"),
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_bad_link_gets_its_sentence_and_a_run(query: str, key: str) -> None:
     spec, sentences = OPENING.read_query(query)
-    assert sentences, "nothing was said"
-    assert sentences[0].startswith(sentence)
+    assert key in sentences[0]
     assert all("\n" not in statement and len(statement) < 280 for statement in sentences)
     # Taken over as it is: a link to what was taken says nothing more.
     assert OPENING.read_query(spec.to_query()) == (spec, [])

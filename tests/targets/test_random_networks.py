@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import odd_modules as odd
 import pytest
@@ -17,50 +19,26 @@ X = np.random.default_rng(8).normal(size=(5, WIDTH))
 Y = X.sum(1)
 
 
-class Residual(nn.Module):
-    """The sum of a module's outputs and its inputs."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.inner(x)
+def residual(inner: nn.Module) -> nn.Module:
+    return odd.Computed(lambda m, x: x + m.inner(x), inner=inner)
 
 
-class Branches(nn.Module):
-    """The mean of two modules, which may be the same."""
-
-    def __init__(self, first: nn.Module, second: nn.Module) -> None:
-        super().__init__()
-        self.parts = nn.ModuleList([first, second])
-
-    def forward(self, x: Tensor) -> Tensor:
-        return sum(part(x) for part in self.parts) / 2
+def branches(first: nn.Module, second: nn.Module) -> nn.Module:
+    """Return the mean of two modules, which may be the same."""
+    return odd.Computed(lambda m, x: sum(part(x) for part in m.parts) / 2, parts=nn.ModuleList([first, second]))
 
 
-class Sequence(nn.Module):
-    """A module over the four inputs as a sequence of numbers."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.inner(x[..., None])
-        return (h[0] if isinstance(h, tuple) else h)[..., 0]
+def sequence(inner: nn.Module) -> nn.Module:
+    """Return a recurrent module over the four inputs as a sequence of numbers."""
+    return odd.Computed(lambda m, x: m.inner(x[..., None])[0][..., 0], inner=inner)
 
 
-class Attends(nn.Module):
-    """Self-attention over the four inputs."""
+def attends() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        h = m.inner(x[..., None])
+        return m.attention(h, h, h)[0].mean(-1)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.attention = nn.Linear(1, 2), nn.MultiheadAttention(2, 2, batch_first=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.inner(x[..., None])
-        return self.attention(h, h, h)[0].mean(-1)
+    return odd.Computed(forward, inner=nn.Linear(1, 2), attention=nn.MultiheadAttention(2, 2, batch_first=True))
 
 
 def linear() -> nn.Module:
@@ -83,9 +61,9 @@ LEAVES = {
     "batch statistics": lambda: nn.BatchNorm1d(WIDTH, track_running_stats=False),
     "dropout": nn.Dropout,
     "convolution": lambda: nn.Sequential(nn.Unflatten(1, (1, WIDTH)), nn.Conv1d(1, 1, 3, padding=1), nn.Flatten()),
-    "lstm": lambda: Sequence(nn.LSTM(1, 1, batch_first=True)),
-    "gru": lambda: Sequence(nn.GRU(1, 1, batch_first=True)),
-    "attention": Attends,
+    "lstm": lambda: sequence(nn.LSTM(1, 1, batch_first=True)),
+    "gru": lambda: sequence(nn.GRU(1, 1, batch_first=True)),
+    "attention": attends,
     "weight norm": lambda: nn.utils.parametrizations.weight_norm(linear()),
     "spectral norm": lambda: nn.utils.parametrizations.spectral_norm(linear()),
     "frozen": lambda: linear().requires_grad_(False),
@@ -116,9 +94,9 @@ def grow(tree: str | tuple) -> nn.Module:
     if kind == "stack":
         return nn.Sequential(*map(grow, parts[0]))
     if kind == "residual":
-        return Residual(grow(parts[0]))
+        return residual(grow(parts[0]))
     first = grow(parts[0])
-    return Branches(first, first if kind == "twice" else grow(parts[1]))
+    return branches(first, first if kind == "twice" else grow(parts[1]))
 
 
 def build(tree: str | tuple, seed: int) -> nn.Module:
@@ -155,17 +133,9 @@ def check(tree: str | tuple, seed: int) -> None:
 ALWAYS = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 
 
-@given(tree=TREES, seed=st.integers(0, 3))
-@settings(max_examples=8, **ALWAYS)
-def test_a_random_network_is_sampled_as_it_is_or_refused(tree: str | tuple, seed: int) -> None:
-    check(tree, seed)
-
-
-@pytest.mark.slow
-@given(tree=TREES, seed=st.integers(0, 100))
-@settings(max_examples=150, **ALWAYS)
-def test_many_random_networks_are_sampled_as_they_are_or_refused(tree: str | tuple, seed: int) -> None:
-    check(tree, seed)
+@pytest.mark.parametrize("examples", [8, pytest.param(150, marks=pytest.mark.slow)])
+def test_a_random_network_is_sampled_as_it_is_or_refused(examples: int) -> None:
+    given(tree=TREES, seed=st.integers(0, 100))(settings(max_examples=examples, **ALWAYS)(check))()
 
 
 @pytest.mark.parametrize("name", sorted(LEAVES))

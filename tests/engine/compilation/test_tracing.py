@@ -11,8 +11,6 @@ from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, targe
 from traced_loop import begun, sampling, traced_kernel
 
 from bnnviz.engine.compilation import compiled_step
-from bnnviz.engine.compilation.lifting import lift_floats
-from bnnviz.engine.compilation.torch_internals import traced
 from bnnviz.engine.compilation.tracing import TracedProgram, form_of, trace
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
@@ -181,18 +179,3 @@ def program(sampler: str, settings: dict, seed: int) -> TracedProgram:
     if run.phase == "tuning":
         run._end_warmup()
     return trace(run.sampler, run.state, form_of(run.sampler, run.state))
-
-
-def test_floats_become_inputs_and_the_numbers_stay() -> None:
-    def function(x: torch.Tensor) -> torch.Tensor:
-        filled = torch.full_like(x, 0.7)
-        chosen = torch.where(x > 0.1, 0.3, -0.3)
-        return (x * 0.2 + filled).clamp_min(0.9) / 3.3 + chosen + torch.zeros_like(x)
-
-    x = torch.linspace(-1, 1, 9)
-    written = traced(function, [x])
-    vectors = lift_floats(written, torch.device("cpu"))
-    written.recompile()
-    assert sorted(vectors[0].tolist()) == pytest.approx(sorted([0.7, 0.1, 0.3, -0.3, 0.2, 0.9, 3.3]))
-    assert torch.equal(written(x, *vectors), function(x))
-    assert not torch.equal(written(x, *(vector * 2 for vector in vectors)), function(x))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -195,14 +193,6 @@ def test_the_crps_is_the_integral_of_the_squared_difference(kind: str) -> None:
     # A thousand draws for each of at least 12 observations: the standard error is about one in two hundred.
     assert found["averaged"]["crps"] == pytest.approx(exact, rel=0.04)
     assert found["per_draw"]["crps"]["mean"] > 0 and "crps" not in found["unknown"]
-
-
-@pytest.mark.parametrize("kind", ["several", "negative_binomial"])
-def test_a_recording_predicts_as_its_run(kind: str, tmp_path: Path) -> None:
-    run = few(kind, record=str(tmp_path / "kept"))
-    found = bnnviz.recording(tmp_path / "kept", target=network(kind))
-    np.testing.assert_allclose(found.predict(X[:3]).mean, run.predict(X[:3]).mean, rtol=1e-5)
-    assert found.summary()["nll"] == pytest.approx(run.summary()["nll"], rel=1e-5)
 
 
 @pytest.mark.slow

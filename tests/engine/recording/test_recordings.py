@@ -117,11 +117,6 @@ def test_a_recording_is_the_run(whole: tuple[Path, ViewedRun]) -> None:
     assert {path.name.split("-")[0] for path in recording.files()} >= {"header.json", "progress.json", "checkpoint"}
 
 
-@pytest.mark.slow
-def test_recording_changes_no_draw(whole: tuple[Path, ViewedRun]) -> None:
-    assert np.array_equal(whole[1].draws, finished(ViewedRun(BANANA)).draws)
-
-
 def test_arviz_opens_the_folder_itself(whole: tuple[Path, ViewedRun]) -> None:
     import xarray
 
@@ -129,45 +124,6 @@ def test_arviz_opens_the_folder_itself(whole: tuple[Path, ViewedRun]) -> None:
     tree = xarray.open_datatree(folder / arrays.DRAWS, engine="zarr", consolidated=False)
     assert np.array_equal(tree["posterior"].x.values, run.draws)
     assert list(tree["posterior"].coordinate.values) == ["x1", "x2"]
-
-
-def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [1000.0]
-    monkeypatch.setattr("bnnviz.engine.recording.writer.time.perf_counter", lambda: clock[0])
-    run = ViewedRun(BANANA)
-    recorder = RecordingWriter(run, tmp_path / "run")
-    run.prepare()
-
-    def writes(seconds: float) -> int:
-        run.take(1)
-        return sum(recorder.note() for clock[0] in clock[0] + np.arange(0.5, seconds, 0.5))
-
-    written = recorder._write
-
-    def dear() -> None:
-        written()
-        clock[0] += 0.5  # which may be once in 25 s
-
-    recorder._write = dear
-    assert [writes(seconds) for seconds in (5.0, 10.0, 25.0)] == [1, 0, 1]
-    assert writes(100.0) == 1, "a run that rests is written, once"
-    assert Recording(tmp_path / "run").progress["steps"] == run.steps
-
-
-def test_a_process_may_end_between_a_checkpoint_and_the_progress(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = ViewedRun(BANANA)
-    recorder = RecordingWriter(run, tmp_path / "run")
-    run.prepare()
-    known = Recording(tmp_path / "run").progress
-    with monkeypatch.context() as patch:
-        patch.setattr(recorder, "_write_progress", lambda: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            recorder.note(now=True)  # at the same step as before, and not the same state
-    found = Recording(tmp_path / "run")
-    found.check()
-    assert found.progress == known
 
 
 # --- a run that goes on
@@ -238,9 +194,6 @@ def test_python_records_and_goes_on(home: Path, tmp_path: Path) -> None:
     assert bnnviz.sample(BANANA, record=tmp_path / "two").recording.name == "two"
     with pytest.raises(BnnvizError, match="no recording 'three'"):
         bnnviz.recording("three")
-
-
-# --- live runs
 
 
 # --- exports

@@ -12,7 +12,6 @@ from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers import REGISTRY
 from bnnviz.specs.run import Spec
 from tests.driven import finished
 
@@ -36,12 +35,6 @@ def test_they_are_of_the_moves_that_led_to_the_draws() -> None:
     kept = run.sample_stats["acceptance_rate"]
     assert np.array_equal(kept, np.concatenate([part.numpy() for part in reported])[:30].T)
     assert kept.min() < 0.9 and kept.shape == run.draws.shape[:2]
-
-
-def test_a_sampler_has_those_that_its_info_has() -> None:
-    assert {"acceptance_rate", "n_steps", "diverging"} <= set(REGISTRY.get("nuts").sample_stats())
-    assert "acceptance_rate" in REGISTRY.get("func_hmc").sample_stats()
-    assert REGISTRY.get("bps").sample_stats() == REGISTRY.get("sgld").sample_stats() == ()
 
 
 def test_a_recording_holds_them_and_goes_on_with_them(tmp_path: Path, whole: ViewedRun) -> None:

@@ -13,7 +13,6 @@ from truth.calibration import KnownAnswers, limit, of_draws
 
 import bnnviz
 from bnnviz.cli.main import main
-from bnnviz.engine import sweep
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.replay_frames import past_of_run, read_past, take_frames
@@ -403,14 +402,3 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
     assert other["mean"] != json.loads(out)["mean"]
     assert ran(*words, "--start", "nobody")[0] == 2
     assert "require --start RECORDING" in ran(*words, "--start-from", "draws")[2]
-
-
-def test_a_run_of_a_sweep_starts_from_a_recording(source: Path, tmp_path: Path) -> None:
-    base = {"target": "banana", "chains": 2, "draws": 6, "warmup": 0, "sampler": "hmc"}
-    specs = sweep.specs_of({"base": base, "grid": {"start": [None, {"recording": "source", "points": "draws"}]}})
-    assert [spec.start is None for spec in specs.values()] == [True, False]
-    name, spec = list(specs.items())[1]
-    given = resolved(spec)
-    reader.delete("source")  # a worker does not need it
-    sweep.record(given, str(tmp_path / name))
-    assert sweep.row(name, spec, tmp_path)["state"] == "done"
