@@ -32,7 +32,7 @@ help:
 	@echo 'make test-nightly  the slow tests: statistics, processes that are killed, all pages in a browser: hours'
 	@echo 'make install       create the environment with the tools of CONTRIBUTING.md; then $(VENV)/bin/bnnviz works'
 	@echo 'make docs          build the documentation in build/docs/html: three minutes'
-	@echo 'make screenshots   take the pictures of the README anew (WHAT=scenes: of every guided scene)'
+	@echo 'make screenshots   take the pictures of the README anew'
 	@echo 'make notebooks     execute the notebooks and keep their outputs (WHAT="02 05": some of them)'
 	@echo 'make clean         remove the environment and everything generated'
 	@echo 'PYTHON=            the Python to make the environment with (3.11 to 3.14)'
@@ -64,7 +64,7 @@ docs: $(TESTABLE)
 	$(PY) -m docs.site.build
 
 screenshots: $(TESTABLE)
-	$(PY) tests/screenshots.py $(WHAT)
+	$(PY) tests/screenshots.py
 
 notebooks: $(TESTABLE)
 	$(PY) tests/execute_notebooks.py $(WHAT)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
 
-from benchmarks import nuts, peers, posteriors, tables
+from benchmarks import nuts, peers, posteriors
 from benchmarks.__main__ import SUITES, cases, main
 from benchmarks.posteriors.catalogue import POSTERIORS, ReferenceMoments
 from benchmarks.posteriors.verdicts import TOLERANCE, judge
@@ -117,32 +116,3 @@ def test_a_sampler_is_judged_on_a_posterior() -> None:
     assert row.more["cpu_seconds"] < 4 and row.more["grads_per_cpu_s"] > 0
     names = {cls.registered for cls in posteriors.chain_samplers()}
     assert {"nuts", "hmc", "bps", "sgld"} <= names and names.isdisjoint({"map", "laplace", "pmcnet", "func_hmc"})
-
-
-# --- tables
-
-
-def test_sets_of_right_probabilities_hold_nine_tenths() -> None:
-    probabilities = np.array([[0.6, 0.3, 0.1], [0.97, 0.02, 0.01], [0.4, 0.35, 0.25]])
-    for row in probabilities:
-        held = [tables.figures_of_classes(row[None], np.array([label]))["coverage"] for label in range(3)]
-        assert np.dot(row, held) == pytest.approx(0.9)
-
-
-def test_figures_of_numbers_are_those_of_a_normal_distribution() -> None:
-    y = np.array([0.0, 1.0, 3.0])
-    found = tables.figures_of_numbers(tables._of_law(norm(np.zeros(3), 1.0), y, counts=False), y)
-    exact = y * (2 * norm.cdf(y) - 1) + 2 * norm.pdf(y) - 1 / np.sqrt(np.pi)
-    assert found["nll"] == pytest.approx(-norm.logpdf(y).mean())
-    assert found["crps"] == pytest.approx(exact.mean(), abs=0.03)
-    assert found["coverage"] == pytest.approx(2 / 3) and found["error"] == pytest.approx(np.sqrt(10 / 3))
-
-
-@pytest.mark.parametrize("held_out", ["gap", "beyond"])
-def test_rows_of_a_gap_and_beyond_are_not_fitted(held_out: tables.HeldOut) -> None:
-    x = np.random.default_rng(0).normal(size=(90, 2))
-    for column, (fit, test) in enumerate(tables.Table("regression", x, x[:, 0], held_out).splits()):
-        assert sorted([*fit, *test]) == list(range(90)) and len(test) == 30
-        low, high = np.quantile(x[test, column], [0, 1])
-        within = (low < x[fit, column]) & (x[fit, column] < high)
-        assert not within.any() if held_out == "gap" else within.all()

@@ -241,24 +241,3 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     assert len(drawn) == VIEWS["fit"]
     assert all(drawn.values())
     screenshot(lab.page, "jupyter-network")
-
-
-def test_a_lesson_is_shown_and_its_knob_selects_another_film(
-    jupyter: Served, open_page: Callable[..., Any], screenshot: Any
-) -> None:
-    source = 'import bnnviz\nbnnviz.lesson("step-size", 2)'
-    cell = {"id": "lesson", "cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
-    path = jupyter.root / "lesson.ipynb"
-    notebook = {"cells": [cell | {"source": source}], "metadata": {"kernelspec": kernel}}
-    path.write_text(json.dumps(notebook | {"nbformat": 4, "nbformat_minor": 5}))
-    lab = Lab(open_page(), path).open(jupyter.notebook(path))
-    lab.execute("lesson")
-    lesson = lab.cell("lesson").frame_locator("iframe")
-    number = lesson.locator("#lesson-bar output")
-    number.wait_for(timeout=60_000)
-    small = number.inner_text()
-    lesson.get_by_role("button", name="1", exact=True).and_(lesson.locator(".knob button")).click()
-    until(lambda: number.inner_text() != small, 20, "the knob showed no other film")
-    assert float(small) < 1.1 < float(number.inner_text())
-    screenshot(lab.page, "jupyter-lesson")

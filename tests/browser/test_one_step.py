@@ -54,21 +54,6 @@ PAGES = {
     ),
     "race": ("?page=race&play=1&speed=0", _OF_RACE),
     "uncertainty": ("?page=uncertainty&play=1&speed=0", _OF_RACE),
-    "population": (
-        "?page=population&play=1&speed=0",
-        (
-            (
-                rf"^events: {NUMBER}",
-                rf"happened.*?{NUMBER} iterations",
-                rf"Iterations {NUMBER}",
-                rf": iteration {NUMBER}",
-            ),
-        ),
-    ),
-    "wells": (
-        "?page=wells&moves=400&play=1&speed=2",
-        ((rf"^step: {NUMBER}", rf"happened.*Move {NUMBER}:", rf": {NUMBER} moves"),),
-    ),
 }
 
 

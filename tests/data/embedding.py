@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,22 +45,9 @@ def letters() -> dict[str, np.ndarray]:
     return _part(x_test, y_test, np.empty(0, np.int64), x_test, y_test, balanced_rows(y_test, _LETTERS, "test"))
 
 
-def _part(
-    x_train: np.ndarray,
-    y_train: np.ndarray,
-    train: np.ndarray,
-    x_test: np.ndarray,
-    y_test: np.ndarray,
-    test: np.ndarray,
-) -> dict[str, np.ndarray]:
-    return {
-        "x_train": x_train[train],
-        "y_train": y_train[train],
-        "train_rows": train.astype(np.uint16),
-        "x_test": x_test[test],
-        "y_test": y_test[test],
-        "test_rows": test.astype(np.uint16),
-    }
+def _part(x_train: Any, y_train: Any, train: Any, x_test: Any, y_test: Any, test: Any) -> dict[str, np.ndarray]:
+    found = {"x_train": x_train[train], "y_train": y_train[train], "train_rows": train.astype(np.uint16)}
+    return found | {"x_test": x_test[test], "y_test": y_test[test], "test_rows": test.astype(np.uint16)}
 
 
 def main(folder: Path = EMBEDDED) -> None:

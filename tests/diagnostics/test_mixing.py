@@ -12,7 +12,6 @@ from torch import nn
 import bnnviz
 from bnnviz import diagnostics, targets
 from bnnviz.engine.evaluation.predictions import Predictor
-from bnnviz.engine.monitor import mixing
 from bnnviz.engine.monitor.mixing import LiveMixing, measured_mixing
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.models import mlp
@@ -116,36 +115,6 @@ def test_the_tail_is_that_of_the_worse_quantile():
     x[0, :60] = 4.0
     assert diagnostics.ess_tail(x) < 0.5 * diagnostics.ess(x)
     assert math.isnan(diagnostics.ess_tail(x[:, :3])) and math.isnan(diagnostics.ess_tail(np.ones((4, 50))))
-
-
-def test_a_run_that_goes_on_measures_seldom_and_what_is_new(monkeypatch):
-    run = holding(autoregressive(0.5)[:, :, None])
-    live, component = LiveMixing(run, None), autoregressive(0.5)
-    assert live.rows() == []
-    live.take(component)
-    found = live.found
-    # 2,000 draws at most are used: every fourth of 1,500.
-    assert live._values.values(2000).shape == (4, 375, 1)
-    assert 200 < found.energy < 2500
-    assert live.rows() == [["ESS of the energy U", f"{found.energy:,.0f}", ""]]
-    evaluated = []
-    monkeypatch.setattr(live._values, "_evaluate", lambda theta: evaluated.append(len(theta)))
-    live._pace.expire()
-    live.take(component)
-    assert evaluated == [] and live.found is found, "there are no other draws"
-    live.forget()
-    assert math.isnan(live.found.energy) and live.rows() == []
-
-
-def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
-    run = holding(autoregressive(0.5)[:, :, None])
-    live = LiveMixing(run, None)
-    work = live._values.work
-    assert live._values.values(2000, 401).shape == (4, 100, 1)
-    assert live._values.values(2000, 400).shape == (4, 200, 1)
-    monkeypatch.setattr(mixing, "LIVE", mixing.LIVE._replace(work=work / 2))
-    live.take(autoregressive(0.5))
-    assert math.isnan(live.found.energy)
 
 
 def test_a_summary_of_too_few_draws_says_none():

@@ -148,11 +148,3 @@ def test_components_and_correlations_are_of_the_representatives(run):
     values = run.frame(["trace"])["trace"]["values"]
     assert np.allclose(values, rows[:, -400:, 2])
     run.watch(component={"kind": "pc", "number": 1})
-
-
-@pytest.mark.slow
-def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same_reference(monkeypatch, run):
-    assert np.array_equal(ViewedRun.restore(run.checkpoint()).origin.numpy(), run.origin.numpy())
-    monkeypatch.setattr("bnnviz.engine.monitor.components._WIDEST", 3)
-    assert "in the order and with the signs of their first incoming weights" in run.scene()["canonical"]
-    assert np.array_equal(run.frames.components.canonicalise(run.draws), canonical(run.draws, run.target.units))

@@ -33,15 +33,3 @@ def test_the_example_runs(entry: reference.Entry, tmp_path: Path, monkeypatch: p
         assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
     finally:
         plots.use("bokeh", "matplotlib")
-
-
-def test_every_public_name_has_an_entry(tmp_path: Path) -> None:
-    """Entries of figures are pages of the gallery."""
-    (tmp_path / "reference").mkdir()
-    reference.write(tmp_path)
-    text = "\n".join(page.read_text(encoding="utf-8") for page in (tmp_path / "reference").glob("*.rst"))
-    for entry in (entry for entry in ENTRIES if entry.module != "bnnviz.plots"):
-        assert reference.directive(entry) in text, entry.path
-    overview = (tmp_path / "reference" / "api.md").read_text(encoding="utf-8")
-    for entry in reference.entries():
-        assert f"`{entry.name} <{entry.same_as or entry.path}>`" in overview

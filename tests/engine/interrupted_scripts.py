@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import signal
 import sys
 import threading
@@ -132,23 +131,6 @@ def uncaught_in_a_long_step() -> None:
 _LONG, _SOON = 90, 20
 
 
-def while_compiling(kernel: str, sampler: str) -> None:
-    """Interrupt a run while another process compiles its step."""
-    given = asked(sampler, kernel=kernel)
-
-    def watch() -> None:
-        family = psutil.Process()
-        while not any("compile_worker" in " ".join(each.cmdline()) for each in family.children(recursive=True)):
-            time.sleep(0.05)
-        send(signal.SIGINT)
-
-    threading.Thread(target=watch, daemon=True).start()
-    try:
-        bnnviz.sample(**given)
-    except KeyboardInterrupt as interrupted:
-        tell(**left(interrupted.run, **given | {"kernel": "eager"}) | {"same": True})
-
-
 def race() -> None:
     """Interrupt a race."""
     try:
@@ -170,16 +152,6 @@ def fit() -> None:
     except KeyboardInterrupt:
         timer.join()
         tell(fitted=hasattr(model, "posterior_"), threads=threading.active_count())
-
-
-def pilot() -> None:
-    """Interrupt the pilot that chooses a sampler."""
-    timer = after(1.0)
-    try:
-        bnnviz.sample(network(), minutes=5)
-    except KeyboardInterrupt as interrupted:
-        timer.join()
-        tell(run=hasattr(interrupted, "run"), threads=threading.active_count())
 
 
 # --- signals that end the process
@@ -206,13 +178,12 @@ def named(sampler: str) -> dict[str, Any]:
 # --- a disk that fails
 
 
-def unwritable(how: str) -> None:
-    """Record a run on a disk that fails: it is full, what was written is removed, or a file stands in its place."""
-    actions = {"full": _fill, "removed": _remove, "a file": _replace}
+def full_disk() -> None:
+    """Record a run on a disk that is full."""
     given = named("hmc")
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    run = bnnviz.sample(**given, record=Path("run").absolute(), callback=when("sampling", actions[how]))
+    run = bnnviz.sample(**given, record=Path("run").absolute(), callback=when("sampling", _fill))
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)  # the warnings are written to a file, too
     whole = bnnviz.sample(**given)
     tell(
@@ -224,13 +195,3 @@ def unwritable(how: str) -> None:
 
 def _fill(_: Any) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-
-
-def _remove(run: Any) -> None:
-    shutil.rmtree(run.recording.folder)
-
-
-def _replace(run: Any) -> None:
-    folder = run.recording.folder
-    shutil.rmtree(folder)
-    folder.write_text("")

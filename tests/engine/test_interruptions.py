@@ -92,23 +92,14 @@ def test_ctrl_c_that_nobody_catches(host: ScriptHost, tmp_path: Path, script: st
     assert "long_step" in script or "KeyboardInterrupt" in ended.errors
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("kernel", "sampler"), [("compiled", "hmc")])
-def test_ctrl_c_while_a_step_is_compiled(host: ScriptHost, tmp_path: Path, kernel: str, sampler: str) -> None:
-    ended = host.run(_IN_SCRIPTS + f"while_compiling({kernel!r}, {sampler!r})", tmp_path)
-    assert ended.code == 0 and ended.reported, ended.errors
-    assert not (ended.reported["running"] or ended.reported["threads"] or ended.reported["children"]), ended.reported
-
-
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
         pytest.param("race()", {"running": False, "rows": 2, "threads": 1}, marks=slow),
         ("fit()", {"fitted": False, "threads": 1}),
-        pytest.param("pilot()", {"run": False, "threads": 1}, marks=slow),
     ],
 )
-def test_ctrl_c_in_a_race_a_fit_and_a_pilot(host: ScriptHost, tmp_path: Path, script: str, expected: dict) -> None:
+def test_ctrl_c_in_a_race_and_a_fit(host: ScriptHost, tmp_path: Path, script: str, expected: dict) -> None:
     ended = host.run(_IN_SCRIPTS + script, tmp_path)
     assert ended.code == 0, ended.errors
     assert ended.reported == expected
@@ -374,17 +365,16 @@ def test_a_signal_ends_a_recorded_run(host: ScriptHost, tmp_path: Path, number: 
     assert np.array_equal(bnnviz.resume(tmp_path / "run").wait().draws, whole)
 
 
-@pytest.mark.parametrize("how", ["full", pytest.param("removed", marks=slow), pytest.param("a file", marks=slow)])
-def test_a_recording_cannot_be_written(host: ScriptHost, tmp_path: Path, how: str) -> None:
-    ended = host.run(_IN_SCRIPTS + f"unwritable({how!r})", tmp_path)
+def test_a_recording_on_a_full_disk(host: ScriptHost, tmp_path: Path) -> None:
+    ended = host.run(_IN_SCRIPTS + "full_disk()", tmp_path)
     assert ended.code == 0, ended.errors
     assert ended.reported["same"] and ended.reported["phase"] == "done"
     assert len(ended.reported["notes"]) == 1
-    if how == "full":  # what was written stays
-        Recording(tmp_path / "run").check()
-        again = bnnviz.resume(tmp_path / "run").wait()
-        assert np.array_equal(again.draws, bnnviz.sample(**named("hmc")).draws)
-        Recording(tmp_path / "run").check()
+    # What was written stays.
+    Recording(tmp_path / "run").check()
+    again = bnnviz.resume(tmp_path / "run").wait()
+    assert np.array_equal(again.draws, bnnviz.sample(**named("hmc")).draws)
+    Recording(tmp_path / "run").check()
 
 
 @pytest.mark.parametrize(("seconds", "paused"), [(0.2, False), (0.0, True)])

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +21,7 @@ from bnnviz.engine.cluster import local_cluster
 from bnnviz.engine.recording.reader import PROGRESS, Recording
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments import EXPERIMENTS, Case, Experiment, find
+from bnnviz.experiments import EXPERIMENTS, Case, Experiment
 from bnnviz.specs.run import Spec
 from tests.driven import finished, until
 
@@ -216,26 +214,6 @@ def test_a_cluster_elsewhere_is_used_with_dasks_certificates_and_refuses_whoever
 # --- experiments
 
 
-@pytest.mark.slow
-def test_an_experiment_has_the_same_results_on_two_workers(
-    client: distributed.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    plain = Experiment("test-plain", "Plain", "", ("ess_pc1",), (Case("a", tuple(seeds(3).values()), {}),))
-    bands = replace(find("pdmp-fig1"), cases=tuple(map(brief, find("pdmp-fig1").cases)))
-    for experiment in (plain, bands):
-        ours = list(experiment.reproduce(2, client))
-        shutil.rmtree(tmp_path)  # else the stored results would be read
-        theirs = list(experiment.reproduce(2))
-        for (case, i, mine), (other, j, one) in zip(ours, theirs, strict=True):
-            assert (case.name, i) == (other.name, j)
-            assert experiment.row(case, [mine]) == experiment.row(case, [one])
-
-
-def brief(case: Case) -> Case:
-    return replace(case, specs=tuple(spec.replace(draws=20, warmup=5) for spec in case.specs))
-
-
 def test_reproduce_takes_an_address(
     threads: distributed.LocalCluster,
     tmp_path: Path,
@@ -250,9 +228,3 @@ def test_reproduce_takes_an_address(
     reported = capsys.readouterr()
     assert ended.value.code == 0, reported.err
     assert json.loads(reported.out)[0]["runs"] == 2
-
-
-def test_a_run_of_an_experiment_that_fails_ends_it(client: distributed.Client) -> None:
-    far = Experiment("test-far", "Far", "", (), (Case("far", (Spec(target="nowhere"),), {}),))
-    with pytest.raises(BnnvizError, match="nowhere"):
-        list(far.reproduce(None, client))

@@ -14,7 +14,7 @@ from bnnviz import experiments, plots
 from bnnviz.data import files
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments import EXPERIMENTS, Case, Experiment, pilot, record
+from bnnviz.experiments import EXPERIMENTS, Case, Experiment, record
 from bnnviz.experiments.functional.curves_run import figures
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.experiments.predictive import PredictiveExperiment
@@ -174,20 +174,6 @@ def test_an_interrupted_experiment_continues(
     assert dataclasses.replace(small, pictures=("roc",)).kept() == 0, "other pictures are other results"
     small._place(spec).write_text("{ half a fi")
     assert small.kept() == 3
-
-
-@pytest.mark.slow
-def test_the_pilot_estimates_time_and_memory(
-    small: PredictiveExperiment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_here("reproduce pmcnet-fig3 --pilot --json") == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert 0 < row["hours"] < 1 and 0.05 < row["gigabytes"] < 20 and row["runs"] == 4
-    monkeypatch.setattr(pilot, "_complete", lambda _: False)
-    target = {"data": "svhn", "network": "small_cnn", "train_rows": None, "test_rows": 100}
-    spec = Spec("images", target, "sgld", {"batch_size": 20, "mode_steps": 10}, 1, 5, 0)
-    cost = pilot.pilot(dataclasses.replace(small, cases=(Case("svhn", (spec,)),)))
-    assert cost.synthetic == ("svhn",) and cost.hours > 0
 
 
 def test_final_errors_roughness_and_half_of_the_way() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bokeh.core.json_encoder import serialize_json
-from bokeh.document import Document
 from bokeh.events import RangesUpdate, Reset
 from example_frames import KINDS as EXAMPLES
 from example_frames import example_frame, example_scene
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.listing import BY_NAME, figures_for, of_runs
+from bnnviz.figures.listing import BY_NAME, figures_for
 from bnnviz.figures.live.view import View
 from bnnviz.figures.marks import Mark
 
@@ -38,23 +36,6 @@ def packed(view: View) -> list[np.ndarray]:
 
 def ranges(view: View) -> list[float]:
     return [end for each in (view.root.x_range, view.root.y_range) for end in (each.start, each.end)]
-
-
-@pytest.mark.parametrize(("kind", "figure"), PAIRS)
-def test_a_frame_is_sent_as_counts_and_columns(kind: str, figure: type[Figure]) -> None:
-    scene = example_scene(kind)
-    view = View(figure())
-    view.reset(scene)
-    for seq in (1, 8, 30):
-        view.update(example_frame(scene, seq))
-        for sheet in view.canvas.sheets:
-            counts = sheet.packed[: len(sheet.names)].astype(int)
-            expected = len(counts) + sum(n * len(names) for n, names in zip(counts, sheet.names, strict=True))
-            assert sheet.packed.dtype == np.float32 and sheet.packed.size == expected
-    assert sum(each.size for each in packed(view))
-    document = Document()
-    document.add_root(view.root)
-    assert serialize_json(document.to_json())
 
 
 @pytest.mark.parametrize(("kind", "figure"), PAIRS)
@@ -110,12 +91,6 @@ def test_numbers_that_are_missing_draw_nothing_and_move_no_axis(kind: str, figur
             part[name] = np.full_like(held, np.nan)
     view.update(frame)
     assert np.isfinite(ranges(view)).all()
-
-
-def test_names_are_unique_and_every_figure_of_a_run_has_a_place() -> None:
-    names = [figure.name for figure in BY_NAME.values()]
-    assert len(set(names)) == len(names)
-    assert len({figure.place for figure in of_runs()}) == len(of_runs())
 
 
 # --- figures

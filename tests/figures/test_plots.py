@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -164,14 +162,6 @@ def test_traces_are_the_draws_and_divergent_ones_are_marked() -> None:
     )
 
 
-def test_a_density_is_that_of_the_diagnostics_and_its_area_one() -> None:
-    x, y = (curve(plots.density({"mu": draws()[..., 0]}), "draws").dimension_values(i) for i in (0, 1))
-    known = diagnostics.density(draws()[..., 0].ravel())
-    assert np.array_equal(x, known[0])
-    assert np.array_equal(y, known[1])
-    assert np.trapezoid(y, x) == pytest.approx(1, abs=0.01)
-
-
 def test_pairs_hold_every_draw_with_its_chain_and_number() -> None:
     (points,) = plots.pair(made_tree(), ["c", "a"], divergences=False)
     found = points.columns(["chain", "draw", "c", "a"])
@@ -219,24 +209,6 @@ def test_the_prior_predictive_figure_shows_the_whole_band_of_the_known_normal_la
     assert bottom <= low.min() and top >= high.max()
     with pytest.raises(BnnvizError):
         plots.prior_predictive("posterior")
-
-
-def test_coverage_and_transforms_are_those_of_the_diagnostics() -> None:
-    known = diagnostics.coverage(UNIFORM)
-    shown = plots.calibration(UNIFORM)
-    line = curve(shown, "predictions, 400 rows")
-    assert np.array_equal(line.dimension_values(0), known.levels)
-    assert np.array_equal(line.dimension_values(1), known.share)
-    band = next(each for each in shown if isinstance(each, hv.Area))
-    assert np.array_equal(band.dimension_values(2), known.high)
-    bars = next(each for each in plots.pit(UNIFORM) if isinstance(each, hv.Rectangles))
-    assert np.array_equal(bars.dimension_values(3), known.density)
-
-
-def test_weights_have_the_effective_size_of_their_diagnostics() -> None:
-    logs = np.random.default_rng(0).normal(size=(8, 50))
-    line = next(each for each in plots.weight_ess(logs) if isinstance(each, hv.Curve) and len(each) == 8)
-    assert np.allclose(10 ** line.dimension_values(1), [100 * diagnostics.weight_ess(row) / 50 for row in logs])
 
 
 @pytest.mark.parametrize("name", [name for name in example_parts.example_parts() if name in FIGURES_OF_PARTS])
@@ -301,16 +273,6 @@ def test_a_page_needs_no_network(tmp_path: Path) -> None:
     assert not re.search(r"<(script|link|img)\b[^>]*(src|href)=", rest)
     assert '<script src="' not in text
     assert [path.name for path in tmp_path.iterdir()] == ["trace.html"]
-
-
-@pytest.mark.slow
-def test_figures_are_linked_by_the_first_call_of_a_process() -> None:
-    code = (
-        "import os; import numpy as np; from bnnviz import plots; d = np.random.default_rng(0).normal(size=(2, 50, 2));"
-        "print(len(plots.linked(plots.pair(d), plots.trace(d, 'x[0]', points=True))), flush=True); os._exit(0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["2"], done.stderr
 
 
 def test_chains_that_do_not_overlap_have_densities_of_their_own() -> None:

@@ -56,23 +56,7 @@ def test_widths_that_are_no_widths_are_refused(sizes, field):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "-",
-        "25-",
-        "25--10",
-        "25,10",
-        "2.5",
-        "0",
-        "1025",
-        "9" * 5000,
-        "1-" * 8 + "1",
-        "٣",
-        "1_0",
-        50,
-        None,
-    ],
+    "text", ["", "-", "25-", "25--10", "25,10", "2.5", "0", "1025", "9" * 5000, "1-" * 8 + "1", "٣", "1_0", 50, None]
 )
 def test_bad_hidden_is_refused(text):
     with pytest.raises(BnnvizError, match="such as 50 or 25-10") as caught:

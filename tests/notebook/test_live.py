@@ -13,7 +13,7 @@ import pytest
 
 import bnnviz
 from bnnviz.figures.live.view import View
-from bnnviz.notebook.widget import MOST_SIGHTS, Live
+from bnnviz.notebook.widget import Live
 
 
 @pytest.fixture
@@ -168,16 +168,6 @@ def test_a_failure_is_shown():
     until(lambda: not run.running, "it did not fail")
     page.settle()
     assert [content for content, _ in page.messages if "frame" in content][-1]["statement"] == "out of luck"
-
-
-@pytest.mark.slow
-def test_pages_do_not_pile_up(run):
-    live = run.live()
-    for number in range(MOST_SIGHTS + 3):
-        Page(live, f"page-{number}")
-    assert len(live._sights) == MOST_SIGHTS
-    live._handle_custom_msg({"sight": f"page-{number}", "do": "close"}, [])
-    assert len(live._sights) == MOST_SIGHTS - 1
 
 
 def test_a_run_without_an_end_pauses_when_its_last_figures_are_closed(run):

@@ -9,14 +9,13 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_frames
+from bnnviz.engine.recording.replay_frames import ReplayFrames, take_frames
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.live.view import View
 from bnnviz.replays.player import page
@@ -33,7 +32,6 @@ NETWORK = Spec(
     warmup=4,
     device="cpu",
 ).checked()
-MOST_BYTES = 6_000_000
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- ${x} $title \u2028"
 
 
@@ -141,20 +139,6 @@ def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
             ranges = view.root.x_range, view.root.y_range
             span = max(abs(each.end - each.start) for each in ranges)
             assert np.nanmax(np.abs(found - requested), initial=0.0) <= span / 4000, (view.name, number)
-
-
-@pytest.mark.slow
-def test_an_generation_begins_without_the_draws_before_it() -> None:
-    reported = take_frames(PastRun(replace(BANANA, draws=None, warmup=0), [(560, {"refresh_rate": 2.0})], 620), 30)
-    timeline = ReplayTimeline(reported)
-    index, numbers = timeline.columns()
-    first = next(i for i, frame in enumerate(reported.frames) if frame["status"]["generation"] == 1)
-    trace = next(view for view in timeline.views if view.needs == ("trace",))
-    sheet = next(each for each in index if each["model"] == trace.canvas.moving.model.id)
-    for frame in (first - 1, first):
-        assert decoded(sheet, numbers, frame)[0].size == reported.frames[frame]["status"]["draws"]
-    assert reported.frames[first]["status"]["draws"] < reported.frames[first - 1]["status"]["draws"]
-    assert any(mark.get("high") for mark in content(page(reported))["marks"])
 
 
 # --- from Python and by the command

@@ -122,17 +122,3 @@ def test_steps_change_nothing_of_the_sampler_and_states_come_back(name: str) -> 
     again = restored(type(state), as_dicts(state), torch.device("cpu"))
     assert type(again) is type(state)
     assert all(equal(a, b) for a, b in zip(flat(again), flat(state), strict=True))
-
-
-@pytest.mark.parametrize("name", list(every()))
-def test_a_window_is_the_whole_warmup_of_a_sampler_that_counts_its_moves(name: str) -> None:
-    """Blocks of steps end with a window, and each block costs as much as several steps."""
-    sampler = samplers.REGISTRY.get(name)()
-    ends = {step for step in range(1, 200) if warmup.is_window(sampler, step)}
-    if sampler.traits.warms_up_by_moves:
-        assert not ends or min(ends) == sampler.tuning_limit
-    else:
-        assert ends == {50, 100, 150}
-    for step in range(199):
-        length = warmup.steps_to_window(sampler, step)
-        assert length >= 1 and not any(step < end < step + length for end in ends)

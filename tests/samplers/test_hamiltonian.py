@@ -62,11 +62,6 @@ def test_windows_are_those_of_stan(moves: int, first: int, slow: tuple[int, ...]
     assert found.lengths[found.early : -1] == slow
 
 
-@pytest.mark.parametrize("moves", [0, 5, 19])
-def test_too_few_moves_are_one_window(moves: int) -> None:
-    assert windows(moves).lengths == (moves,)
-
-
 @pytest.mark.parametrize("sampler", HMC_AND_NUTS)
 @pytest.mark.parametrize("warmup", [1, 3, 12, 20, 21, 30, 60])
 def test_a_short_warm_up_leaves_a_step_that_is_accepted(sampler: str, warmup: int) -> None:
@@ -165,18 +160,6 @@ def test_a_value_that_is_not_finite_is_a_rejected_point(name: str, outside: floa
     run = finished(name, target)
     assert run.phase == "done" and run.alive.all() and "chain_stopped" not in {note.code for note in run.notes}
     assert (np.abs(run.draws) < 2).all()
-
-
-def test_divergences_of_hmc_are_counted() -> None:
-    run = finished("hmc", None, {"step_size": 30.0, "metric": "unit"}, warmup=0)
-    assert run.stats["diverging"] > 0.5
-    assert any("diverged" in line[0] for line in run.sampler_stats.rows())
-    assert finished("hmc").stats["diverging"] == 0
-
-
-def test_trees_of_the_largest_depth_are_counted() -> None:
-    assert finished("nuts", None, {"step_size": 0.01, "max_treedepth": 2}).stats["reached_max_treedepth"] == 1
-    assert finished("nuts").stats["reached_max_treedepth"] == 0
 
 
 @pytest.mark.slow

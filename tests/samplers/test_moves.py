@@ -97,15 +97,3 @@ def test_the_points_of_a_move_are_reported(name: str, settings: dict) -> None:
         run.step_proposal()
     run.frame([])
     assert len(run.frame(["path"])["path"]["visited_x"]) > 1
-
-
-@pytest.mark.slow
-def test_a_batch_costs_what_it_reads() -> None:
-    plain, controlled = (
-        ViewedRun(ROWS.checked()),
-        ViewedRun(ROWS.replace(settings={"batch_size": 20, "control_variates": True}).checked()),
-    )
-    for run in (plain, controlled):
-        run.prepare()
-    assert plain.sampler.gradients_per_step == 20
-    assert controlled.sampler.gradients_per_step == 40

@@ -10,10 +10,8 @@ import torch
 
 import bnnviz
 from bnnviz import diagnostics
-from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from tests.driven import finished
 
@@ -196,19 +194,6 @@ def test_a_full_covariance_of_too_many_dimensions_is_refused() -> None:
     big = {"data": "toy_c", "hidden": "100-100"}
     with pytest.raises(BnnvizError, match=r"full covariance of 10,401 dimensions takes 0\.4 GB for each proposal"):
         ViewedRun(spec(target="network", target_settings=big)).prepare()
-
-
-@pytest.mark.slow
-def test_a_entry_of_a_race_is_measured_with_its_weights() -> None:
-    entries = tuple(
-        Spec("gaussian", {}, name, settings, chains=4, draws=None)
-        for name, settings in (("pmcnet", {"draws_each": 25, "sigma0": 1.0}), ("hmc", {}))
-    )
-    race = Race(RaceSpec(entries, budget=20_000))
-    finished(race)
-    rows = {row["name"]: row for row in race.view.table()}
-    assert rows["PMCnet"]["error"] < 0.3 and math.isnan(rows["PMCnet"]["rhat"])
-    assert all(entry.gradients <= 20_000 for entry in race.entries)
 
 
 def test_settings_of_the_ablations_change_while_a_run_goes_on() -> None:

@@ -11,12 +11,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
 
 from bnnviz.errors import BnnvizError
@@ -66,17 +61,6 @@ def test_classes_keep_their_names(classes: int) -> None:
     assert model.score(x, names) > 0.8
     assert np.allclose(model.predict_proba(x).sum(1), 1)
     assert (model.predict(x) == model.classes_[model.predict_proba(x).argmax(1)]).all()
-
-
-def test_a_table_with_categories_and_gaps_goes_through_a_pipeline() -> None:
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    frame = pandas.DataFrame({"size": rng.normal(10, 3, 80), "kind": rng.choice(["a", "b"], 80)})
-    price = 3 * frame["size"] + 10 * (frame["kind"] == "a") + rng.normal(0, 1, 80)
-    frame.loc[::9, "size"] = np.nan
-    columns = ColumnTransformer([("n", SimpleImputer(), ["size"]), ("c", OneHotEncoder(), ["kind"])])
-    scores = cross_val_score(make_pipeline(columns, BNNRegressor(**QUICK)), frame, price, cv=2)
-    assert scores.min() > 0.4
 
 
 def test_a_frame_with_texts_and_gaps_is_encoded_and_matched_by_name() -> None:

@@ -226,20 +226,3 @@ def test_chains_set_out_from_an_array(given: Any) -> None:
 def test_points_that_do_not_fit_are_refused(given: Any, says: str) -> None:
     with pytest.raises(BnnvizError, match=says):
         bnnviz.start(_all, "nuts", parameters=NAMED, start=given, paused=True)
-
-
-@pytest.mark.parametrize(
-    ("keyword", "says"),
-    [
-        ("step_size", "There is no keyword step_size; settings of hmc are given as settings={'step_size': ...}"),
-        ("stepsize", "did you mean step_size"),
-        ("chain", "did you mean chains?"),
-        ("n_chains", "did you mean chains?"),
-        ("wibble", "choose from target, sampler, dim, parameters, draws"),
-    ],
-)
-def test_a_keyword_that_there_is_not_is_reported_with_what_may_be_meant(keyword: str, says: str) -> None:
-    with pytest.raises(BnnvizError) as refused:
-        bnnviz.sample("banana", "hmc", **{keyword: 1})
-    assert says in refused.value.sentence
-    assert refused.value.field == keyword

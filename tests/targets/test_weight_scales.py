@@ -199,10 +199,3 @@ def test_the_posterior_under_a_laplace_prior_is_that_of_quadrature():
     total, mean, square = (integrate.quad(lambda w, k=k: w**k * density(w), -8, 8, points=[0])[0] for k in range(3))
     assert (mass @ weights).item() == pytest.approx(mean / total, rel=1e-5)
     assert (mass @ weights.square()).item() == pytest.approx(square / total, rel=1e-5)
-
-
-def test_predictions_from_a_laplace_prior_are_those_of_drawn_weights():
-    x = np.linspace(-1, 1, 5)[:, None]
-    target = bnnviz.BNN(torch.nn.Linear(1, 1, bias=False), (x, x[:, 0]), noise_sd=0.1, prior={"*": Laplace(0.0, 2.0)})
-    found = target.prior_predictive([[1.0]], draws=4000)
-    assert found.sd[0] == pytest.approx(np.sqrt(8.0 + 0.01), rel=0.1)

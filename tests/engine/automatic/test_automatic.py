@@ -14,7 +14,7 @@ import bnnviz
 from bnnviz import samplers
 from bnnviz.engine.automatic import limit as limits
 from bnnviz.engine.automatic.limit import Limit
-from bnnviz.engine.automatic.plan import Try, _Bench, _best, _candidates, _pilot
+from bnnviz.engine.automatic.plan import _Bench, _pilot
 from bnnviz.engine.automatic.tables import automatic, units
 from bnnviz.engine.drive import drive, replay
 from bnnviz.engine.monitor.verdict import MIXED
@@ -31,15 +31,6 @@ def network(rows: int = 60) -> bnnviz.BNN:
     return bnnviz.BNN(mlp(1, [3], 1), (x, x[:, 0] + rng.normal(0, 0.3, rows)), noise="learned", prior="learned")
 
 
-def test_the_best_candidate_is_taken_or_an_earlier_one_that_cannot_be_reported_from_it() -> None:
-    first, second = _candidates()[:2]
-    noise = np.random.default_rng(0).normal(0, 1, 400)
-    near = [Try(first, noise + 0.01 * noise[::-1], 1.0), Try(second, noise - 0.0001, 1.0)]
-    apart = [Try(first, noise + 0.5, 1.0), Try(second, noise, 1.0)]
-    assert _best(near).cls is first
-    assert _best(apart).cls is second
-
-
 def test_a_pilot_predicts_rows_that_its_candidates_have_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bnnviz.samplers.mcmc.hmc.MOST_DRAWS", 30)
     bench = _Bench(network(), 2, "auto", 0, lambda: 0.0)  # no time passes, so that none is up
@@ -49,15 +40,6 @@ def test_a_pilot_predicts_rows_that_its_candidates_have_not_seen(monkeypatch: py
         assert len(one.nll) == 12 and np.isfinite(one.nll).all()
         # That of the noise is 0.22; of a network that has learned nothing it is above 1.4.
         assert one.nll.mean() < 1.0
-
-
-def test_a_pilot_judges_on_the_scale_of_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bnnviz.samplers.mcmc.hmc.MOST_DRAWS", 30)
-    boston = bnnviz.BNN(mlp(13, [3], 1), "boston", noise="learned", prior="learned")
-    assert boston.data_set.standardiser.y_scale > 8
-    for one in _pilot(_Bench(boston, 2, "auto", 0, lambda: 0.0), 1.0, 0.85 / 3 / 600):
-        # In thousands of dollars it is higher by the logarithm of the scale, 2.2.
-        assert one.nll.mean() < 1.5
 
 
 @pytest.mark.slow

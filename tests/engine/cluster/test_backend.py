@@ -183,36 +183,33 @@ def test_three_runs_get_equal_shares(runs: LiveRuns) -> None:
     assert np.all(np.abs(work / work.mean() - 1) < 0.5), work
 
 
-def test_commands_do_what_they_say(runs: LiveRuns) -> None:
-    async def main() -> None:
-        run = start(runs)
-        assert (await run.scene())["scene"] == {"title": "plain"}
-        await until(lambda: runs._slots["a"].host.run.phase == "sampling")
-        await run.command("proposal", {})
-        assert await step_of(run) == 1
-        await run.command("event", {})
-        assert await step_of(run) == 10
-        reply = await run.command("change", {"settings": {"gain": 2.0}})
-        assert (reply["step"], reply["changes"]) == (10, 1)
-        await run.command("proposal", {"times": 3})
-        assert await step_of(run) == 13
-        await run.command("watch", {"chain": 3})
-        status = (await look(run, "status"))["frame"]["status"]
-        assert status["chain"] == 3 and status["shared"] == 0 and status["playing"] is False
+async def test_commands_do_what_they_say(runs: LiveRuns) -> None:
+    run = start(runs)
+    assert (await run.scene())["scene"] == {"title": "plain"}
+    await until(lambda: runs._slots["a"].host.run.phase == "sampling")
+    await run.command("proposal", {})
+    assert await step_of(run) == 1
+    await run.command("event", {})
+    assert await step_of(run) == 10
+    reply = await run.command("change", {"settings": {"gain": 2.0}})
+    assert (reply["step"], reply["changes"]) == (10, 1)
+    await run.command("proposal", {"times": 3})
+    assert await step_of(run) == 13
+    await run.command("watch", {"chain": 3})
+    status = (await look(run, "status"))["frame"]["status"]
+    assert status["chain"] == 3 and status["shared"] == 0 and status["playing"] is False
 
-        await run.command("play", {})
-        await until(lambda: runs._slots["a"].step > 200)
-        assert (await look(run, "status"))["frame"]["status"]["shared"] == 1
-        stood = (await run.command("pause", {}))["step"]
-        await asyncio.sleep(0.1)
-        assert await step_of(run) == stood
+    await run.command("play", {})
+    await until(lambda: runs._slots["a"].step > 200)
+    assert (await look(run, "status"))["frame"]["status"]["shared"] == 1
+    stood = (await run.command("pause", {}))["step"]
+    await asyncio.sleep(0.1)
+    assert await step_of(run) == stood
 
-        await run.command("speed", {"value": 50})
-        await run.command("play", {})
-        await asyncio.sleep(1.0)
-        assert 35 <= await step_of(run) - stood <= 60
-
-    asyncio.run(main())
+    await run.command("speed", {"value": 50})
+    await run.command("play", {})
+    await asyncio.sleep(1.0)
+    assert 35 <= await step_of(run) - stood <= 60
 
 
 @pytest.mark.parametrize(
@@ -224,101 +221,88 @@ def test_commands_do_what_they_say(runs: LiveRuns) -> None:
         ("fly", {}, "command"),
     ],
 )
-def test_a_refused_command_says_why_and_changes_nothing(runs: LiveRuns, name: str, args: dict, field: str) -> None:
-    async def main() -> None:
-        run = start(runs)
-        await run.scene()
-        with pytest.raises(BnnvizError) as refused:
-            await run.command(name, args)
-        assert refused.value.field == field
-        assert (await run.scene())["state"] == "running"
+async def test_a_refused_command_says_why_and_changes_nothing(
+    runs: LiveRuns, name: str, args: dict, field: str
+) -> None:
+    run = start(runs)
+    await run.scene()
+    with pytest.raises(BnnvizError) as refused:
+        await run.command(name, args)
+    assert refused.value.field == field
+    assert (await run.scene())["state"] == "running"
 
-    asyncio.run(main())
 
-
-def test_frames_are_fresh_and_only_made_when_asked_for(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_frames_are_fresh_and_only_made_when_asked_for(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_runs, "SETTLE_S", 0.2)
     made = []
     frame = PlainRun.frame
     monkeypatch.setattr(PlainRun, "frame", lambda self, want: made.append(want) or frame(self, want))
-
-    async def main() -> None:
-        run = start(runs, play=True)
-        await run.scene()
-        await asyncio.sleep(0.2)
-        assert made == []
-        waits, steps = [], []
-        for _ in range(20):
-            begin = time.monotonic()
-            reply = await look(run, "path")
-            waits.append(time.monotonic() - begin)
-            steps.append(reply["frame"]["path"]["step"])
-            assert set(reply["frame"]) == {"seq", "path"}
-            await asyncio.sleep(0.005)
-        assert np.all(np.diff(steps) > 0)
-        assert np.median(waits) < 0.04, waits
-        # at full speed the parts with numbers come now and then, all of one step
-        complete = [
-            frame for frame in [(await look(run, "status", "path"))["frame"] for _ in range(20)] if "status" in frame
-        ]
-        assert len(complete) < 20 and all(frame["status"]["step"] == frame["path"]["step"] for frame in complete)
-        # once nothing moves any more, a caller who has seen it all gets nothing; another one does
-        await run.command("pause", {})
-        seen = (await look(run, "status"))["version"]
-        await asyncio.sleep(0.3)
-        assert (await look(run, "status", seen=seen))["frame"] is None
-        assert (await look(run, "status"))["frame"] is not None
-
-    asyncio.run(main())
+    run = start(runs, play=True)
+    await run.scene()
+    await asyncio.sleep(0.2)
+    assert made == []
+    waits, steps = [], []
+    for _ in range(20):
+        begin = time.monotonic()
+        reply = await look(run, "path")
+        waits.append(time.monotonic() - begin)
+        steps.append(reply["frame"]["path"]["step"])
+        assert set(reply["frame"]) == {"seq", "path"}
+        await asyncio.sleep(0.005)
+    assert np.all(np.diff(steps) > 0)
+    assert np.median(waits) < 0.04, waits
+    # at full speed the parts with numbers come now and then, all of one step
+    complete = [
+        frame for frame in [(await look(run, "status", "path"))["frame"] for _ in range(20)] if "status" in frame
+    ]
+    assert len(complete) < 20 and all(frame["status"]["step"] == frame["path"]["step"] for frame in complete)
+    # once nothing moves any more, a caller who has seen it all gets nothing; another one does
+    await run.command("pause", {})
+    seen = (await look(run, "status"))["version"]
+    await asyncio.sleep(0.3)
+    assert (await look(run, "status", seen=seen))["frame"] is None
+    assert (await look(run, "status"))["frame"] is not None
 
 
-def test_a_run_that_nobody_can_reach_ends(runs: LiveRuns) -> None:
-    async def main() -> None:
-        run = start(runs, play=True)
-        await until(lambda: runs._slots["a"].step > 0)
-        del run
-        gc.collect()
-        await until(lambda: not runs.census(), 2)
-        await until(runs.checkpoints.path("a").exists)
-
-    asyncio.run(main())
+async def test_a_run_that_nobody_can_reach_ends(runs: LiveRuns) -> None:
+    run = start(runs, play=True)
+    await until(lambda: runs._slots["a"].step > 0)
+    del run
+    gc.collect()
+    await until(lambda: not runs.census(), 2)
+    await until(runs.checkpoints.path("a").exists)
 
 
 @pytest.mark.parametrize("breaks", ["step", "frame", "build"])
-def test_a_failing_run_leaves_the_others_alone(runs: LiveRuns, breaks: str, caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        good = start(runs, run_id="good", play=True)
-        bad = start(runs, plain(breaks=breaks, breaks_at=50 if breaks == "step" else -1), "bad", play=True)
-        await bad.scene()
-        await look(bad, "status")
-        await until(lambda: runs._slots["bad"].state == "failed")
-        reply = await look(bad, "trace")
-        assert reply["state"] == "failed" and reply["message"].endswith(".")
-        if breaks == "step":
-            assert "the rate is not finite" in reply["message"]
-            assert len(reply["frame"]["trace"]["values"]) == 50  # what it has drawn is still there
-        before = await step_of(good)
-        await asyncio.sleep(0.1)
-        assert await step_of(good) > before
-        assert [row["run_id"] for row in runs.census()] == ["good"]
-
-    asyncio.run(main())
+async def test_a_failing_run_leaves_the_others_alone(
+    runs: LiveRuns, breaks: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = start(runs, run_id="good", play=True)
+    bad = start(runs, plain(breaks=breaks, breaks_at=50 if breaks == "step" else -1), "bad", play=True)
+    await bad.scene()
+    await look(bad, "status")
+    await until(lambda: runs._slots["bad"].state == "failed")
+    reply = await look(bad, "trace")
+    assert reply["state"] == "failed" and reply["message"].endswith(".")
+    if breaks == "step":
+        assert "the rate is not finite" in reply["message"]
+        assert len(reply["frame"]["trace"]["values"]) == 50  # what it has drawn is still there
+    before = await step_of(good)
+    await asyncio.sleep(0.1)
+    assert await step_of(good) > before
+    assert [row["run_id"] for row in runs.census()] == ["good"]
     assert "bad failed" in caplog.text and "Traceback" in caplog.text
 
 
-def test_a_worker_holds_a_bounded_number_of_runs(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_holds_a_bounded_number_of_runs(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_runs, "MOST_RUNS", 2)
-
-    async def main() -> None:
-        first, _, third = [start(runs, run_id=name) for name in "abc"]
-        await until(lambda: third._slot.state == "failed")
-        assert "2 live runs" in third._slot.message
-        await first.stop()
-        await until(lambda: first._slot.host is None)
-        fourth = start(runs, run_id="d")
-        assert (await fourth.scene())["state"] == "running"
-
-    asyncio.run(main())
+    first, _, third = [start(runs, run_id=name) for name in "abc"]
+    await until(lambda: third._slot.state == "failed")
+    assert "2 live runs" in third._slot.message
+    await first.stop()
+    await until(lambda: first._slot.host is None)
+    fourth = start(runs, run_id="d")
+    assert (await fourth.scene())["state"] == "running"
 
 
 def test_a_run_that_has_ended_leaves_nothing_in_memory(runs: LiveRuns) -> None:
@@ -339,29 +323,25 @@ def test_a_run_that_has_ended_leaves_nothing_in_memory(runs: LiveRuns) -> None:
         gc.enable()
 
 
-def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "LEAST_S", 0.1)
     old, young = tmp_path / "old.ckpt", tmp_path / "young.ckpt"
     for path in (old, young):
         path.write_bytes(b"")
     os.utime(old, (0, 0))
     runs = LiveRuns(tmp_path)
-
-    async def main() -> None:
-        run = start(runs, play=True)
-        path = runs.checkpoints.path("a")
-        await until(path.exists)
-        first = path.stat().st_mtime_ns
-        await until(lambda: path.stat().st_mtime_ns > first)
-        assert not old.exists() and young.exists()
-        await run.command("pause", {})
-        step = await step_of(run)
-        await until(lambda: PlainRun.restore(runs.checkpoints.read("a")).steps == step)
-        await run.stop()
-        await until(lambda: not path.exists())
-        assert runs.census() == []
-
-    asyncio.run(main())
+    run = start(runs, play=True)
+    path = runs.checkpoints.path("a")
+    await until(path.exists)
+    first = path.stat().st_mtime_ns
+    await until(lambda: path.stat().st_mtime_ns > first)
+    assert not old.exists() and young.exists()
+    await run.command("pause", {})
+    step = await step_of(run)
+    await until(lambda: PlainRun.restore(runs.checkpoints.read("a")).steps == step)
+    await run.stop()
+    await until(lambda: not path.exists())
+    assert runs.census() == []
     runs.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["young.ckpt"]
 
@@ -439,32 +419,29 @@ async def kill_worker_of(backend: Backend, handle) -> None:
 
 
 @pytest.mark.slow
-def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) -> None:
-    async def main() -> None:
-        handle = backend.start(plain(), factory=PLAIN)
-        await handle.scene()
-        with pytest.raises(BnnvizError) as refused:
-            await handle.command("change", settings={"loss": 1})
-        assert refused.value.field == "loss"
-        await handle.command("watch", chain=2)
-        await handle.command("change", settings={"gain": 2.0})
-        await handle.command("speed", value=100)
+async def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) -> None:
+    handle = backend.start(plain(), factory=PLAIN)
+    await handle.scene()
+    with pytest.raises(BnnvizError) as refused:
+        await handle.command("change", settings={"loss": 1})
+    assert refused.value.field == "loss"
+    await handle.command("watch", chain=2)
+    await handle.command("change", settings={"gain": 2.0})
+    await handle.command("speed", value=100)
+    await handle.command("play")
+    step = (await pull(handle, "status"))["status"]["step"]
+    await kill_worker_of(backend, handle)
+    await until(lambda: handle.state == "recovering")
+    assert "lost" in handle.notice
+    status = (await pull(handle, "status"))["status"]
+    assert (status["chain"], status["speed"], status["playing"]) == (2, 100, True)
+    assert status["step"] >= step - 100 * checkpoints.LEAST_S
+    assert (await handle.command("change", settings={"gain": 1.0}))["changes"] == 2
+    assert [row["run_id"] for row in await census(backend)] == [handle.run_id]
+    await handle.command("stop")
+    assert handle.state == "ended" and await census(backend) == [] and await handle.frame(["status"]) is None
+    with pytest.raises(BnnvizError, match="stopped"):
         await handle.command("play")
-        step = (await pull(handle, "status"))["status"]["step"]
-        await kill_worker_of(backend, handle)
-        await until(lambda: handle.state == "recovering")
-        assert "lost" in handle.notice
-        status = (await pull(handle, "status"))["status"]
-        assert (status["chain"], status["speed"], status["playing"]) == (2, 100, True)
-        assert status["step"] >= step - 100 * checkpoints.LEAST_S
-        assert (await handle.command("change", settings={"gain": 1.0}))["changes"] == 2
-        assert [row["run_id"] for row in await census(backend)] == [handle.run_id]
-        await handle.command("stop")
-        assert handle.state == "ended" and await census(backend) == [] and await handle.frame(["status"]) is None
-        with pytest.raises(BnnvizError, match="stopped"):
-            await handle.command("play")
-
-    asyncio.run(main())
 
 
 def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,7 +459,7 @@ def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: 
     asyncio.run(until(lambda: not backend.census(), 5))
 
 
-def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker counts it as seen: were it dropped, nothing would bring what it shows again."""
     monkeypatch.setattr(live_handle, "CALL_S", 0.05)
     asked: list[list[str]] = []
@@ -492,34 +469,28 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         await asyncio.sleep(0.12)
         return pickle.dumps(LIVE_REPORT | {"frame": {name: len(asked) for name in want}, "version": 1})
 
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        backend = SimpleNamespace(spawn=lambda coroutine: asyncio.run_coroutine_threadsafe(coroutine, loop))
-        handle = live_handle.LiveHandle(backend, plain(), play=True, fixed={"factory": PLAIN, "origin": None})
-        handle._actor = SimpleNamespace(frame=slowly)
-        handle._up.set()
-        assert await handle.frame(["table"]) is None  # it is still on its way
-        assert "has not answered" in handle.notice
-        late = None
-        while late is None:
-            late = await handle.frame(["path"])
-        assert late["table"] == 1 and asked == [["table"]]
-        assert not handle.notice, "an answer came: it is not true any more"
-        assert await handle.frame(["path"]) is None and asked == [["table"], ["path"]]
-
-    asyncio.run(main())
+    loop = asyncio.get_running_loop()
+    backend = SimpleNamespace(spawn=lambda coroutine: asyncio.run_coroutine_threadsafe(coroutine, loop))
+    handle = live_handle.LiveHandle(backend, plain(), play=True, fixed={"factory": PLAIN, "origin": None})
+    handle._actor = SimpleNamespace(frame=slowly)
+    handle._up.set()
+    assert await handle.frame(["table"]) is None  # it is still on its way
+    assert "has not answered" in handle.notice
+    late = None
+    while late is None:
+        late = await handle.frame(["path"])
+    assert late["table"] == 1 and asked == [["table"]]
+    assert not handle.notice, "an answer came: it is not true any more"
+    assert await handle.frame(["path"]) is None and asked == [["table"], ["path"]]
 
 
 @pytest.mark.slow
-def test_a_run_that_kills_its_workers_is_given_up(backend: Backend) -> None:
-    async def main() -> None:
-        handle = backend.start(plain(breaks="worker", breaks_at=40), play=True, factory=PLAIN)
-        while handle.state != "failed":
-            await handle.frame(["status"])
-            await asyncio.sleep(0.05)
-        assert "lost 3 times" in handle.notice
-        with pytest.raises(BnnvizError, match="lost 3 times"):
-            await handle.scene()
-
-    asyncio.run(asyncio.wait_for(main(), 60))
+async def test_a_run_that_kills_its_workers_is_given_up(backend: Backend) -> None:
+    handle = backend.start(plain(breaks="worker", breaks_at=40), play=True, factory=PLAIN)
+    while handle.state != "failed":
+        await handle.frame(["status"])
+        await asyncio.sleep(0.05)
+    assert "lost 3 times" in handle.notice
+    with pytest.raises(BnnvizError, match="lost 3 times"):
+        await handle.scene()
     asyncio.run(until(lambda: len(backend.client.run(os.getpid)) >= 1, 20))

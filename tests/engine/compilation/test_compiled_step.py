@@ -9,19 +9,17 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from conftest import needs_compiler
-from traced_loop import begun, finished, sampling, traced_kernel
+from traced_loop import begun, finished
 
 from bnnviz import paths
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.compilation.native_step import NativeLoop, ProgramPartLoop
 from bnnviz.engine.run.run import Run
-from bnnviz.errors import BnnvizError
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 
@@ -150,43 +148,6 @@ def test_steps_in_cpp_throughout_are_not_compiled_again() -> None:
     )
     assert type(compiled._switch.compiled._loop) is NativeLoop
     assert np.array_equal(eager.draws, compiled.draws)
-
-
-class ByHand:
-    """A compilation that is done when a test says so, of the traced program itself."""
-
-    def __init__(self, sampler: Any, state: Any, threads: int) -> None:
-        self.kernel, self.done, self.error = traced_kernel(sampler, state), False, None
-
-    def wait(self, seconds: float | None = None) -> None:
-        raise AssertionError("it waited")
-
-
-def test_a_run_that_does_not_wait_takes_over_a_kernel_compiled_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_step, "Compilation", ByHand)
-    monkeypatch.setattr(compiled_step, "eager_kernel", lambda *args: None)
-    spec = BANANA.replace(kernel="compiled", sampler="nuts", settings={"max_treedepth": 4})
-    eager = finished(spec.replace(kernel="eager"))
-    run = begun(spec)
-    run.wait_for_compile = False
-    while run.kernel == "eager":
-        run.step_proposal()
-    assert run.kernel == "compiling" and not run.finished
-    run._switch._compilation.done = True
-    while not run.finished:
-        run.advance(0.1)
-    assert run.changes == [(run.compiled_since, {"kernel": "compiled"})]
-    assert np.array_equal(run.draws, eager.draws)
-
-
-def test_a_program_with_other_numbers_is_refused() -> None:
-    run = sampling(BANANA.replace(draws=None))
-    kernel = traced_kernel(run.sampler, run.state)
-    compiled_step._compare(run.sampler, kernel, run.state)
-    program = kernel._loop._step.program
-    kernel._loop._step = kernel._loop._step._replace(program=lambda *inputs: [part + 1 for part in program(*inputs)])
-    with pytest.raises(BnnvizError, match="other numbers"):
-        compiled_step._compare(run.sampler, kernel, run.state)
 
 
 @pytest.mark.slow

@@ -16,11 +16,10 @@ import torch
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.history import timeline as timetravel
-from bnnviz.engine.history.fork import Fork, restored
+from bnnviz.engine.history.fork import Fork
 from bnnviz.engine.history.timeline import Checkpoint, History
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
-from bnnviz.engine.run import draw_store, kept_draws
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
@@ -274,61 +273,3 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     assert (large.checkpoints[0].step, large.checkpoints[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
         History().before(10)
-
-
-# --- draws of many checkpoints
-
-
-def kept(run: ViewedRun) -> list[Any]:
-    """Return all that the stores of a run have."""
-    stores = (run.store, run.logs, run.path)
-    return [(s.buffer[:, : int(s.counts.max())].clone(), s.counts.copy(), s.made.copy(), s.every) for s in stores]
-
-
-def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, Any]:
-    """Advance a run, with a mark every few steps; return what its stores had at each."""
-    had = {}
-    run.prepare()
-    while run.steps < last:
-        run.take(each, 1000.0)
-        history.reached(run.steps)
-        history.note(run)
-        had[run.steps] = kept(run)
-    return had
-
-
-def all_come_back(history: History, had: dict[int, Any]) -> int:
-    """Take every mark up, and compare its stores; return how many marks there are."""
-    for mark in history.checkpoints:
-        for found, requested in zip(kept(restored(mark.data, history.block_store)), had[mark.step], strict=True):
-            assert torch.equal(found[0], requested[0])
-            assert (found[1] == requested[1]).all()
-            assert (found[2] == requested[2]).all()
-            assert found[3] == requested[3]
-    return len(history.checkpoints)
-
-
-@pytest.mark.slow
-def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
-    monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
-    history, run = History(), ViewedRun(spec_of(chains=3))
-    had = noted(history, run, 25, 1250)
-    assert run.store.every >= 4
-    run.change({"refresh_rate": 3.0})
-    had |= noted(history, run, 25, 1600)
-    again = restored(history.checkpoints[20].data, history.block_store)
-    had |= noted(history, again, 25, 1000)
-    assert all_come_back(history, had) == 64
-    # Each store once for each of its thinnings and eras, and for each mark the block that was not full yet.
-    stores = (run.store, run.logs, run.path)
-    each = sum(store.buffer[:, 0].numel() * store.buffer.element_size() for store in stores)
-    times = len({(step > 1250, *(every for *_, every in found)) for step, found in had.items()})
-    full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
-    assert (
-        history.block_store.size(history.block_store._blocks)
-        < times * full + len(history.checkpoints) * draw_store.BLOCK * each
-    )
-    history.part(500)
-    history.note(restored(history.checkpoints[-1].data, history.block_store))
-    assert all_come_back(history, had) == 20

@@ -66,16 +66,6 @@ def test_what_is_no_potential_of_its_own_is_reported(code: str, density) -> None
     assert code in codes(run)
 
 
-def test_samplers_that_reject_are_right_across_jumps() -> None:
-    """The share above the jump is P(x > 0.5) / 3 over that and the rest; within four errors of 64 chains."""
-    run = bnnviz.sample(indicator, "hmc", dim=2, chains=64, draws=100, warmup=100, seed=1)
-    above = 0.5 * math.erfc(0.5 / math.sqrt(2)) / 3
-    truth = above / (above + 1 - 3 * above)
-    shares = (run.draws[..., 0] > 0.5).mean(1)
-    assert abs(shares.mean() - truth) < 4 * shares.std() / 8
-    assert "jumps" not in codes(run)
-
-
 @pytest.mark.parametrize(
     "density",
     [

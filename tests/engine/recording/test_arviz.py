@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import resource
 from pathlib import Path
 
 import arviz_plots
@@ -140,15 +137,3 @@ def test_parameters_are_summarised_by_name() -> None:
     assert list(run.parameter_summary(["x"]).index) == ["x"]
     with pytest.raises(BnnvizError, match="no parameter y"):
         run.parameter_summary(["y"])
-
-
-def test_a_full_disk_is_one_sentence(run: bnnviz.Run, tmp_path: Path) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, hard))
-    try:
-        with pytest.raises(bnnviz.BnnvizError) as caught:
-            run.save(tmp_path / "run.nc")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert os.strerror(errno.EFBIG) in caught.value.sentence
-    assert not list(tmp_path.iterdir())

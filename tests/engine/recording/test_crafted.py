@@ -16,7 +16,6 @@ import pytest
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
-from bnnviz.files import make_private
 from tests.made_up import record_half
 
 pytest.importorskip("zarr")
@@ -136,14 +135,3 @@ def test_recordings_are_this_users_alone(packed: Path, home: Path) -> None:
         os.umask(before)
     for each in (folder, home):
         assert stat.S_IMODE(each.stat().st_mode) == 0o700
-
-
-def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    make_private(tmp_path / "a" / "b")
-    make_private(tmp_path)
-    assert [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path, tmp_path / "a", tmp_path / "a" / "b")] == [
-        0o755,
-        0o700,
-        0o700,
-    ]

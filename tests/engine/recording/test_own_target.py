@@ -34,15 +34,6 @@ def read(run: bnnviz.Run) -> bnnviz.api.recorded.PublicRecording:
     return bnnviz.recording(run.recording.folder, target=network())
 
 
-@pytest.mark.slow
-def test_it_has_the_names_of_a_run(run: bnnviz.Run, read: bnnviz.api.recorded.PublicRecording) -> None:
-    np.testing.assert_array_equal(read.draws, run.draws)
-    assert read.log_weights is None
-    assert read.verdict() == run.verdict()
-    assert read.summary()["rhat_max"] == pytest.approx(run.summary()["rhat_max"])
-    assert read.table() is None
-
-
 def test_it_predicts_as_the_run_does(run: bnnviz.Run, read: bnnviz.api.recorded.PublicRecording) -> None:
     for found in (read, run.recording):
         np.testing.assert_allclose(found.predict(ROWS).mean, run.predict(ROWS).mean, rtol=1e-6)

@@ -103,13 +103,6 @@ def test_a_run_without_an_end_ends_at_the_step_that_is_asked_for() -> None:
     assert take_frames(SPEC.replace(draws=None), 20, steps=77).steps[-1] == 77
 
 
-def test_progress_is_reported() -> None:
-    reported = []
-    take_frames(SPEC, 5, progress=lambda share, phase: reported.append((share, phase)))
-    assert reported[-1] == (1.0, "done")
-    assert all(0 <= share <= 1 for share, _ in reported)
-
-
 @pytest.mark.parametrize("frames", [1, 0, 2.5, "many", 5000])
 def test_a_number_of_frames_that_makes_no_film_is_refused(frames: object) -> None:
     with pytest.raises(BnnvizError, match="frames"):
@@ -127,11 +120,6 @@ def test_a_film_comes_back_as_it_was(shot: ReplayFrames, tmp_path: Path) -> None
     assert same(read.frames, shot.frames)
     assert same(read.header, shot.header)
     assert [found.name for found in tmp_path.iterdir()] == ["film.npz"]
-
-
-def test_what_is_not_numbers_does_not_get_into_a_film() -> None:
-    with pytest.raises(TypeError):
-        ReplayFrames({"x": np.array([None])}, [], {}).pack()
 
 
 def test_a_broken_film_is_one_sentence(shot: ReplayFrames, tmp_path: Path) -> None:

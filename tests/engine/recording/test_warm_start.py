@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import torch
 from truth.calibration import KnownAnswers, limit, of_draws
 
 import bnnviz
-from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.replay_frames import past_of_run, read_past, take_frames
@@ -382,23 +380,3 @@ def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray)
         bnnviz.sample("banana", "hmc", start=bnnviz.start(SOURCE, paused=True).stop())
     with pytest.raises(BnnvizError, match="a recording's name or folder"):
         bnnviz.sample("banana", "hmc", start=3)
-
-
-@pytest.mark.slow
-def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
-    def ran(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(["sample", *words])
-        return ended.value.code, *capsys.readouterr()
-
-    words = ["--target", "banana", "--chains", "5", "--draws", "30", "--set", "run.warmup=4", "--seed", "2", "--json"]
-    code, out, err = ran(*words, "--start", "source")
-    assert code == 0
-    assert "the recording source" in err
-    assert json.loads(out)["mean"] == np.asarray(finished(begun(WARM)).summary()["mean"]).tolist()
-    (tmp_path / "spec.json").write_text(json.dumps(WARM.to_json()))
-    assert json.loads(ran(str(tmp_path / "spec.json"), "--json")[1])["mean"] == json.loads(out)["mean"]
-    other = json.loads(ran(str(tmp_path / "spec.json"), "--json", "--start-from", "draws")[1])
-    assert other["mean"] != json.loads(out)["mean"]
-    assert ran(*words, "--start", "nobody")[0] == 2
-    assert "require --start RECORDING" in ran(*words, "--start-from", "draws")[2]

@@ -60,20 +60,6 @@ def test_u_that_stays_has_arrived(windows: int) -> None:
     assert not windows_of(noise(windows)[:7]).arrived(ALL)
 
 
-def test_a_chain_that_has_stopped_is_not_asked_whether_u_has_arrived() -> None:
-    rows = noise(16)
-    rows[:, 3] = torch.arange(16.0) * 100
-    assert not windows_of(rows).arrived(ALL)
-    assert windows_of(rows).arrived(torch.tensor([True, True, True, False]))
-
-
-def test_looks_ahead_and_infinite_energies_do_not_count() -> None:
-    energies = Energies(torch.zeros(2, dtype=torch.float64))
-    energies = energies.added(torch.tensor([1.0, torch.inf]), torch.tensor([True, True]))
-    energies = energies.added(torch.tensor([3.0, 5.0]), torch.tensor([False, True])).window_ended()
-    assert energies.windows[0].tolist() == [1.0, 5.0]
-
-
 def test_the_refresh_rate_makes_a_share_of_events() -> None:
     counts = RefreshCounts.begun(1.0, torch.zeros(1, dtype=torch.float64))
     counts = counts.added(torch.ones(60, dtype=torch.bool), torch.full((60,), 0.5, dtype=torch.float64))

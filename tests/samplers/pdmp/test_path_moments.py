@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 
 from bnnviz.diagnostics import path_moments
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.observers import StepBatch
-from bnnviz.samplers.pdmp.draw_collector import PathDrawCollector
 from bnnviz.specs.run import Spec
 from tests.driven import finished
 
@@ -105,48 +101,3 @@ def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
         found[samples] = float(run.draws[..., 0].var())
     assert run.generation == 3
     assert found["events"] > 1.2 * found["path"]
-
-
-@pytest.mark.slow
-def test_a_checkpoint_goes_on_with_the_same_integrals() -> None:
-    one = ViewedRun(spec("boomerang").replace(draws=None))
-    one.prepare()
-    while one.path.common(one.alive) < 10:
-        one.step_event()
-    other = ViewedRun.restore(one.checkpoint())
-    for run in (one, other):
-        for _ in range(300):
-            run.step_proposal()
-    assert np.array_equal(one.path_moments().variance, other.path_moments().variance)
-
-
-def drawn(each: int) -> torch.Tensor:
-    """Return the draws of a path whose steps end within rounding of the draws' times, in blocks of so many steps."""
-    straight = {"flow": lambda x, v, t, _: (x + v * t[:, None], v), "refreshments": lambda _: 0.0}
-    straight["scaling_of"] = lambda scaling, _: scaling
-    line = SimpleNamespace(integrates=lambda *_: False, **straight)
-    spacing, steps, one = 0.1, 600, torch.ones(1, dtype=torch.float64)
-    rng = np.random.default_rng(0)
-    ends = (np.arange(steps) + 1) * spacing
-    ends = torch.as_tensor(ends + rng.integers(-1, 2, steps) * np.spacing(ends))
-    begins = torch.cat([torch.zeros(1, dtype=torch.float64), ends[:-1]])
-    # Each step is elsewhere, so that a draw says which step it was put on.
-    states = [
-        SimpleNamespace(
-            x=10.0 * k * one[:, None], v=one[:, None], clock=t * one, s=0 * one, adaptation=SimpleNamespace(scaling=())
-        )
-        for k, t in enumerate(begins)
-    ]
-    infos = [SimpleNamespace(s0=0 * one, s1=(end - begin) * one) for begin, end in zip(begins, ends, strict=True)]
-    draw_collector, found = PathDrawCollector(line, states[0], spacing), []
-    for first in range(0, steps, each):
-        part = slice(first, first + each)
-        found.append(draw_collector.collect(StepBatch(states[part], infos[part], states[-1], first)).x)
-    return torch.cat(found)
-
-
-@pytest.mark.parametrize("each", [1, 7, 64])
-def test_draws_do_not_depend_on_where_blocks_end(each: int) -> None:
-    whole = drawn(600)
-    assert 599 <= len(whole) <= 600
-    assert torch.equal(drawn(each), whole)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,9 +11,7 @@ import torch
 import bnnviz
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.draw_collector import RatioStats
-from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE
-
-NAMES = ("least", "q25", "median", "q75", "q99", "most")
+from bnnviz.samplers.pdmp.thinning import BOUNCE
 
 
 def counted(*ratios: np.ndarray) -> RatioStats:
@@ -34,20 +31,6 @@ def test_a_box_holds_the_quantiles_to_within_a_cell():
         assert found[name] == pytest.approx(np.quantile(values, share), abs=0.02)
     assert found["q99"] == pytest.approx(np.quantile(values, 0.99), rel=0.08)
     assert found["violation_share"] == pytest.approx((values > 1).mean()) and found["proposals"] == 900
-
-
-def test_a_box_of_one_ratio_is_a_point_and_without_proposals_there_is_none():
-    found = counted(np.full(9, 0.123)).box()
-    assert [found[name] for name in NAMES] == pytest.approx([0.123] * 6)
-    assert RatioStats().box() == {}
-    probes = RatioStats()
-    probes.add(StepBatch([], [SimpleNamespace(kind=torch.tensor([PROBE]), ratio=torch.tensor([0.0]))], None, 0), [True])
-    assert probes.box() == {}
-
-
-def test_a_ratio_without_an_envelope_is_infinite_and_one_that_is_no_number_counts_for_nothing():
-    found = counted(np.array([0.5, math.inf, math.nan, 0.7])).box()
-    assert found["most"] == math.inf and found["least"] == 0.5
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
