@@ -50,22 +50,6 @@ VIEWPORT = {"width": 1400, "height": 900}
 # --- what runs and what is skipped
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer to make every run's slices of time shorter or longer, which no result may depend on."""
-    parser.addoption("--time-scale", type=float, default=1.0, help="factor of the slices of time in which runs advance")
-
-
-@pytest.fixture(autouse=True)
-def time_scale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
-    """Scale the blocks of all runs of this process."""
-    scale = request.config.getoption("--time-scale")
-    if scale != 1.0:
-        from bnnviz.engine.run import run
-
-        monkeypatch.setattr(run, "BLOCK_SHARE", scale * run.BLOCK_SHARE)
-    return scale
-
-
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the derivatives of perceptrons, so that no test computes with PyTorch because another is first."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
@@ -360,12 +344,6 @@ def save_screenshot(page: Any, name: str) -> Path:
     path = ARTIFACTS / (re.sub(r"[^\w.-]+", "-", name) + ".png")
     page.screenshot(path=path)
     return path
-
-
-@pytest.fixture
-def screenshot() -> Callable[[Any, str], Path]:
-    """Return ``save_screenshot(page, name)``."""
-    return save_screenshot
 
 
 # --- pages without a server

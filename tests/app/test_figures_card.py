@@ -16,13 +16,14 @@ from bnnviz_app.components.cards.cards import definition
 
 
 def labels_of(target: str, sampler: str) -> set[str]:
-    """Return what the rows of a short run are called; none where the two do not go together."""
+    """Return the labels of the rows of a short run with all its views; none if the sampler refuses the target."""
     settings, found = {"hidden": "2"} if target == "network" else {}, set()
     with contextlib.suppress(BnnvizError):
         run = ViewedRun(Spec(target=target, sampler=sampler, chains=2, warmup=2, target_settings=settings).checked())
         for _ in range(40):
             run.advance(0.05)
-            found |= {label for label, _, _ in run.frame(["table"])["table"]["rows"]}
+            frame = run.frame(run.scene()["emits"])
+            found |= {label for label, _, _ in frame.get("table", {"rows": []})["rows"]}
             if run.finished or run.store.common(run.alive) > 50:
                 break
     return found

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz import diagnostics
-from bnnviz.engine.monitor.variances import measured_variance_inflation
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
@@ -157,32 +155,6 @@ def test_draws_at_events_are_as_wide_as_the_scenes_say() -> None:
     error = each.std() / math.sqrt(len(each))
     assert error < 0.015
     assert abs(each.mean() - (1 + 1 / 150)) < 4 * error
-
-
-def test_in_150_dimensions_a_few_hundred_steps_tell_the_variances() -> None:
-    """With their error: of few chains, each of which keeps its distance from the centre for long, it is too small."""
-    run = ViewedRun(scenes.load()["break-events"].steps[2].spec)
-    run.prepare()
-    while run.steps < 500:
-        run.advance()
-    found = measured_variance_inflation(run)
-    assert found.error < 0.03 and abs(found.share - 1 / 150) < 4 * found.error
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_the_boomerang_mixes_where_the_bouncy_particle_does_not() -> None:
-    steps = scenes.load()["boomerang"].steps
-    rhat = []
-    for step in steps[:2]:
-        run = ViewedRun(step.spec)
-        while run.gradients < 1e6:
-            run.advance(0.05)
-        rows = run.draws.reshape(-1, run.draws.shape[2]).astype(float)
-        axis = diagnostics.principal_axes(rows[:: max(1, len(rows) // 3000)], 1).axes[:, 0]
-        rhat.append(diagnostics.rhat(run.draws.astype(float) @ axis))
-    assert rhat[0] > 2, "far above 2"
-    assert rhat[1] < 2, "below 2"
 
 
 def test_a_name_that_is_wrong_is_found() -> None:

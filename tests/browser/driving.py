@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import Any
-
-import psutil
-
-from bnnviz.engine.cluster.backend import Backend
-from bnnviz.errors import BnnvizError
 
 #: The Lab's second example, which feeds all views.
 ON_NETWORK = "?target=network&t.hidden=25-10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=20"
@@ -170,24 +164,3 @@ def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
             return value
         time.sleep(0.05)
     raise AssertionError(f"{otherwise} within {seconds:g} s")
-
-
-@contextmanager
-def cluster(dashboard: Any) -> Iterator[Backend]:
-    """Look into the cluster that the page has started, as another client of its scheduler."""
-    with until(lambda: _scheduler(dashboard), 30, "no scheduler was started") as backend:
-        yield backend
-
-
-def _scheduler(dashboard: Any) -> Backend | None:
-    """Return a client of the scheduler in the page's process; None while there is none."""
-    for connection in dashboard.process.net_connections("tcp"):
-        if connection.status == psutil.CONN_LISTEN:
-            with suppress(BnnvizError):
-                return Backend.connect(f"tls://127.0.0.1:{connection.laddr.port}", security=dashboard.security)
-    return None
-
-
-def of_run(backend: Backend, run_id: str) -> dict[str, Any] | None:
-    """Return the census's row of a run."""
-    return next((row for row in backend.census() if row["run_id"] == run_id), None)

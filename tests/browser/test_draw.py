@@ -190,7 +190,7 @@ def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> Non
     until(lambda: lab.picked_lines() == 0, 5, "the picks stayed")
 
 
-def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Callable[..., Any]) -> None:
+def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing]) -> None:
     lab = draw(MOONS).sampling()
     lab.press("Spread")
     until(lambda: lab.figures().get("spread"), 20, "there is no spread")
@@ -205,7 +205,6 @@ def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Ca
     until(lambda: len(lab.points()) == count + 1, 5, "no point came")
     assert lab.points()[-1][2] == 1
     until(lambda: lab.number("draws") > 5, 30, "the run did not go on")
-    screenshot(lab.page, "lab-moons")
 
 
 # ---- picking ----------------------------------------------------------------------------------------------
@@ -223,9 +222,7 @@ def test_an_event_under_the_pointer_is_named(draw: Callable[..., Drawing]) -> No
     until(lambda: lab.picked_lines() == 1, 10, "no function came")
 
 
-def test_boxes_link_functions_and_weights_both_ways(
-    draw: Callable[..., Drawing], screenshot: Callable[..., Any]
-) -> None:
+def test_boxes_link_functions_and_weights_both_ways(draw: Callable[..., Drawing]) -> None:
     lab = draw(BESIDE).sampling(60)
     lab.press("Pause")
     lab.rest()
@@ -233,7 +230,6 @@ def test_boxes_link_functions_and_weights_both_ways(
     lab.drag("prediction", (0.08, middle + 0.2), (0.02, middle - 0.2))
     until(lambda: lab.marked("trajectory") > 5, 10, "no draw was marked in the trajectory")
     assert lab.picked_lines() > 0
-    screenshot(lab.page, "lab-picked")
     points = len(lab.points())
     lab.click_at(-0.3, 0.25)
     until(lambda: lab.marked("trajectory") == 0, 10, "the picks stayed")

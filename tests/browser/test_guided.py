@@ -109,7 +109,7 @@ def test_a_scene_that_is_not_there_gets_a_sentence(
 
 @pytest.mark.parametrize("size", [(1280, 720)], ids=lambda size: "x".join(map(str, size)))
 def test_projector_is_large_and_needs_no_scrolling(
-    open_page: Callable[..., Any], dashboard: Any, size: tuple[int, int], screenshot: Callable[..., Path]
+    open_page: Callable[..., Any], dashboard: Any, size: tuple[int, int]
 ) -> None:
     viewport = {"width": size[0], "height": size[1]}
     lab = Lab(open_page(dashboard.url + ON_NETWORK + "&projector=1", viewport=viewport))
@@ -121,4 +121,3 @@ def test_projector_is_large_and_needs_no_scrolling(
     assert font >= 16
     bar = lab.button("Play").bounding_box()
     assert bar["y"] + bar["height"] <= size[1]
-    screenshot(lab.page, f"projector-{size[0]}x{size[1]}")

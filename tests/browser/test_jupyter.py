@@ -184,7 +184,7 @@ class Lab:
         return until(still, 8, "the figures did not rest")
 
 
-def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
+def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any]) -> None:
     lab = Lab(open_page()).open(jupyter.notebook(NOTEBOOK))
 
     # Figures appear and move.
@@ -221,7 +221,6 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     assert lab.steps("banana") == event + 1
     lab.press("banana", "Play")
     until(lambda: lab.steps("banana") > event + 20, 20, "it did not play")
-    screenshot(lab.page, "jupyter-banana")
     lab.press("banana", "Pause")
     assert lab.rests("banana")
 
@@ -240,4 +239,3 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     drawn = lab.figures("fit")
     assert len(drawn) == VIEWS["fit"]
     assert all(drawn.values())
-    screenshot(lab.page, "jupyter-network")

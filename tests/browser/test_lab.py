@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import ON_NETWORK, OVERFLOW, Lab, cluster, of_run, until
-
-from bnnviz.specs import catalogue
-from bnnviz_app.kept_runs import UNSEEN_S
+from driving import ON_NETWORK, OVERFLOW, Lab, until
 
 SIZES = [(1400, 900), (1280, 720)]
 PLOTS = {"trajectory", "thinning", "prediction", "trace", "acf", "journey"}
@@ -47,7 +43,7 @@ def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
 def test_opens_on_one_stage_without_scrolling(
-    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path], size: tuple[int, int]
+    open_page: Callable[..., Any], dashboard: Any, size: tuple[int, int]
 ) -> None:
     lab = Lab(open_page(dashboard.url + ON_NETWORK, viewport={"width": size[0], "height": size[1]})).ready()
     assert set(lab.diagnose().figures()) == PLOTS
@@ -58,7 +54,6 @@ def test_opens_on_one_stage_without_scrolling(
     status = until(lambda: lab.page.locator(".line").bounding_box(), 5, "there is no status line")
     assert status["y"] + status["height"] <= size[1]
     assert "?page=lab" in lab.page.url
-    screenshot(lab.page, f"lab-{size[0]}x{size[1]}")
 
 
 def test_figures_are_laid_out_for_the_room_they_have(lab: Lab) -> None:
@@ -190,65 +185,18 @@ def refreshments(lab: Lab) -> float:
     )
 
 
-def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Callable[..., Path]) -> None:
+def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab) -> None:
     lab.pick("Target", "Banana")
     lab.pick("Preset", "Wrong: points clipped at zero")
     lab.press("Play")
     remedy = lab.page.get_by_role("button", name="Use the grid bound", exact=True)
     until(remedy.is_visible, 40, "no remedy was offered")
     assert lab.page.locator(".statement .warning").inner_text()
-    screenshot(lab.page, "lab-biased")
     remedy.click()
     until(lambda: lab.select("Bound").inner_text() == "grid", 10, "the remedy did nothing")
 
 
-@pytest.mark.parametrize("sampler, emits", [(s["title"], s["emits"]) for s in catalogue.load()["samplers"]])
-def test_every_target_starts_with(lab: Lab, sampler: str, emits: list[str]) -> None:
-    # Without events the sentence tells of the last move, in numbers.
-    reported = r"Event |All chains: " if "events" in emits else r".*\d"
-    if sampler != lab.select("Sampler").inner_text():
-        run = lab.run()
-        lab.pick("Sampler", sampler)
-        until(lambda: lab.run() != run, 10, "the sampler did not change")
-    first = lab.select("Target").inner_text()
-    for target in (item["title"] for item in catalogue.load()["targets"] if item["title"] != first):
-        before = lab.run()
-        lab.pick("Target", target)
-        until(lambda old=before: refused(lab) or lab.run() != old, 20, f"{target} did not start, and nothing says why")
-        if refused(lab):
-            continue
-        until(lambda: goes(lab), 45, f"{sampler} on {target}: {lab.statement()}")
-        if lab.number("step") > 0:
-            until(lambda: re.match(reported, lab.statement()), 10, f"{sampler} on {target}: {lab.statement()}")
-
-
-def goes(lab: Lab) -> bool:
-    """Whether the run makes steps or is on its way to its start, or the page says that it cannot."""
-    return lab.number("step") > 0 or descends(lab) or refused(lab)
-
-
-def refused(lab: Lab) -> bool:
-    """Whether the page says that the sampler is not for this target."""
-    return re.search(r" needs a (network|posterior) with ", lab.statement()) is not None
-
-
-def descends(lab: Lab) -> bool:
-    """Whether the page says how far a run is on the way to its start: on images it takes minutes without a GPU."""
-    way = re.compile(r"Step [1-9][\d,]*0 of [\d,]+, about [\d,]+ s more")
-    return lab.page.get_by_text(way).count() > 0
-
-
 # ---- leaving ----------------------------------------------------------------------------------------------
-
-
-def test_closing_the_tab_ends_the_run_after_a_while(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = Lab(open_page(dashboard.url + ON_NETWORK)).ready()
-    lab.press("Play")
-    with cluster(dashboard) as backend:
-        run_id = lab.run()
-        assert of_run(backend, run_id) is not None
-        lab.page.close()
-        until(lambda: of_run(backend, run_id) is None, UNSEEN_S + 15, "the run went on")
 
 
 def test_a_sampler_without_events_shows_what_it_has(open_page: Callable[..., Any], dashboard: Any) -> None:

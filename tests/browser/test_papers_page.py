@@ -45,7 +45,7 @@ def open_papers(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., 
     return lambda query="", **options: PapersPage(open_page(f"{dashboard.url}?page=papers{query}", **options))
 
 
-def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_page, dashboard, screenshot):
+def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_page, dashboard):
     papers_page = open_papers(viewport={"width": 1280, "height": 720})
     page, name = papers_page.page, IN_THE_LAB
     until(lambda: papers_page.shown() == len(NAMES), 20, "not every experiment has a card")
@@ -56,7 +56,6 @@ def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_pag
     until(lambda: page.evaluate(DRAWN), 20, "nothing was drawn")
     assert page.get_by_text(f"bnnviz reproduce {name}", exact=True).is_visible()
     assert page.evaluate(OVERFLOW) == [0, 0]
-    screenshot(page, "papers-open")
     first = page.locator("td.case a").first
     address = urlsplit(first.get_attribute("href")).query
     given = parse_qs(address)
@@ -72,12 +71,11 @@ def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_pag
 
 
 @pytest.mark.parametrize("theme", ["default", "dark"])
-def test_the_address_opens_a_card(open_papers, screenshot, theme):
+def test_the_address_opens_a_card(open_papers, theme):
     name = MEASURED[-1]
     papers_page = open_papers(f"&open={name}&theme={theme}")
     page = papers_page.page
     until(lambda: papers_page.head(name).get_attribute("aria-expanded") == "true", 20, "it is not open")
     until(lambda: page.evaluate(DRAWN), 20, "nothing was drawn")
     until(lambda: papers_page.head(name).bounding_box()["y"] < page.viewport_size["height"], 10, "it is out of sight")
-    screenshot(page, f"papers-{theme}")
     assert page.evaluate(OVERFLOW) == [0, 0]

@@ -28,7 +28,7 @@ def open_population(open_page: Callable[..., Any], dashboard: Any) -> Callable[.
 
 
 @pytest.mark.parametrize("size", [(1280, 720)])
-def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, size):
+def test_it_plays_and_steps_phases_and_iterations(open_population, size):
     population = open_population("&play=0", viewport={"width": size[0], "height": size[1]})
     assert population.page.evaluate(OVERFLOW) == [0, 0]
     assert population.number("step") == 5
@@ -55,10 +55,9 @@ def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, s
     made = population.number("step")
     population.page.wait_for_timeout(1000)
     assert population.number("step") == made, "it did not pause"
-    screenshot(population.page, f"population-{size[0]}")
 
 
-def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
+def test_weights_that_collapse_raise_the_alarm(open_population):
     population = open_population("&play=0&theme=dark")
     population.pick("Example", "Weight collapse: 10 proposals with 10 draws on Ionosphere")
     until(lambda: "The weights have collapsed" in population.statement(), 60, population.statement())
@@ -68,4 +67,3 @@ def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
     population.press("Play")
     until(lambda: population.number("events") > 4, 60, "it did not play")
     population.press("Pause")
-    screenshot(population.page, "population-alarm-dark")

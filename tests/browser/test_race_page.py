@@ -74,7 +74,7 @@ def open_race(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., Ra
     return lambda query="", **options: RacePage(open_page(f"{dashboard.url}?page=race{query}", **options)).ready()
 
 
-def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
+def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race):
     race = open_race(SHORT)
     before = race.number("step")
     race.press("Next step")
@@ -100,10 +100,9 @@ def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
     assert race.spent() == spent
     assert race.statement().startswith(f"After {BUDGET:,} gradients each: ")
     assert "has the smallest error" in race.statement()
-    screenshot(race.page, "race-done")
 
 
-def test_a_entry_that_diverges_is_shown_as_such_and_the_others_finish(open_race, screenshot):
+def test_a_entry_that_diverges_is_shown_as_such_and_the_others_finish(open_race):
     race = open_race(WILD + "&play=1")
     until(lambda: race.page.locator("h2 .lost:visible").count() == 1, 30, "no badge")
     race.end(lost="SGLD")
@@ -117,7 +116,6 @@ def test_a_entry_that_diverges_is_shown_as_such_and_the_others_finish(open_race,
     race.sort("error")
     assert "SGLD" in race.rows()[-1][1], "an unknown figure comes last the other way too"
     assert "nan" not in f"{race.rows()} {race.statement()}".lower()
-    screenshot(race.page, "race-diverged")
 
 
 def test_entries_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_race):
@@ -142,7 +140,7 @@ def test_entries_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_
     until(lambda: "whole number" in " ".join(alert.all_inner_texts()), 10, "nothing was said of the budget")
 
 
-def test_a_network_is_drawn_by_its_predictions_and_measured_against_a_reference(open_race, screenshot):
+def test_a_network_is_drawn_by_its_predictions_and_measured_against_a_reference(open_race):
     race = open_race(NETWORK)
     assert "reference: NUTS" in race.page.locator(".reference").inner_text()
     figures = race.figures()
@@ -153,4 +151,3 @@ def test_a_network_is_drawn_by_its_predictions_and_measured_against_a_reference(
     until(lambda: race.figures()["prediction.1"] != figures["prediction.1"], 20, "no prediction moved")
     heads = " ".join(race.page.locator("table th").all_inner_texts())
     assert "NLL" in heads and "RMSE" in heads
-    screenshot(race.page, "race-network")

@@ -58,7 +58,7 @@ def chosen(page: Any) -> list[str]:
     return [name for name in statement.split(",") if name]
 
 
-def test_recordings_are_listed_searched_opened_and_compared(open_recordings, screenshot):
+def test_recordings_are_listed_searched_opened_and_compared(open_recordings):
     page = open_recordings(viewport={"width": 1280, "height": 720})
     assert page.get_by_label("broken", exact=True).is_disabled()
     assert page.get_by_text("is damaged: progress.json").is_visible()
@@ -69,13 +69,11 @@ def test_recordings_are_listed_searched_opened_and_compared(open_recordings, scr
     # A pair, a trace, a density and an autocorrelation.
     until(lambda: page.locator(".bk-Figure").count() == 4, 30, "nothing was drawn")
     assert page.get_by_role("link", name="Run it again in Lab").is_visible()
-    screenshot(page, "recordings-one")
     page.get_by_label("two", exact=True).check()
     until(lambda: page.locator(".bk-Figure").count() == 3, 30, "the figures do not show both")
     assert page.evaluate(LINES)[-3:] == [2, 2, 3]  # a line at zero in the last
     assert page.get_by_text("settings that differ").is_visible()  # the seed
     assert not page.get_by_role("button", name="Delete", exact=True).is_visible()
-    screenshot(page, "recordings-two")
     page.get_by_label("Search").fill("two")
     until(lambda: not page.get_by_label("one", exact=True).is_visible(), 10, "the search finds everything")
     page.get_by_label("Search").fill("nothing has this")

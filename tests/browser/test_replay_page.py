@@ -66,7 +66,7 @@ def frame_of(shown: Any) -> int:
     return int(shown.evaluate("document.body.dataset.frame"))
 
 
-def test_it_plays_to_the_end_without_a_network(shot: ReplayFrames, opened: Any, screenshot: Any, capsys: Any) -> None:
+def test_it_plays_to_the_end_without_a_network(shot: ReplayFrames, opened: Any, capsys: Any) -> None:
     shown = opened(shot)
     size = len(page(shot).encode())
     shown.select_option("#speed", "60")
@@ -88,7 +88,6 @@ def test_it_plays_to_the_end_without_a_network(shot: ReplayFrames, opened: Any, 
             width,
             height,
         ]
-    screenshot(shown, f"replay-{shot.scene['target']}")
 
 
 def test_a_frame_is_the_same_by_whatever_way_one_gets_there(shot: ReplayFrames, opened: Any) -> None:
@@ -137,7 +136,7 @@ def test_keys_step_play_and_go_to_the_ends(shot: ReplayFrames, opened: Any) -> N
     assert shown.evaluate("document.getElementById('scrubber').getAttribute('aria-valuetext')").startswith("frame 6 of")
 
 
-def test_it_follows_the_readers_colours_and_turns(shot: ReplayFrames, opened: Any, screenshot: Any) -> None:
+def test_it_follows_the_readers_colours_and_turns(shot: ReplayFrames, opened: Any) -> None:
     shown = opened(shot, color_scheme="dark")
     shown.evaluate(SEEK, len(shot.frames) - 1)
     ground = "getComputedStyle(document.querySelector('.card')).backgroundColor"
@@ -147,7 +146,6 @@ def test_it_follows_the_readers_colours_and_turns(shot: ReplayFrames, opened: An
       return marks.find((mark) => ["path", "mean"].includes(mark.label)).colour }"""
     assert shown.evaluate(ground) == "rgb(27, 37, 48)"
     assert shown.evaluate(ink) == "#e4ebf2"
-    screenshot(shown, f"replay-dark-{shot.scene['target']}")
     data = shown.evaluate(SHEETS)
     shown.click("#theme")
     assert shown.evaluate(ground) == "rgb(255, 255, 255)"

@@ -90,12 +90,11 @@ def test_a_changed_setting_changes_the_address_and_a_reload_restores_it(
 
 @pytest.mark.parametrize("query", WORST, ids=lambda query: query[:40])
 def test_a_bad_link_gets_a_sentence_and_a_page_that_works(
-    open_page: Callable[..., Any], dashboard: Any, query: str, screenshot: Callable[..., Path]
+    open_page: Callable[..., Any], dashboard: Any, query: str
 ) -> None:
     sentence = Spec(draws=None).read_query(query)[1][0]
     lab = opened(open_page, dashboard, "?" + query)
     until(lambda: sentence[:60] in lab.statement(), 15, f"not said: {lab.statement()}")
-    screenshot(lab.page, "link-refused")
     lab.press("Play")
     until(lambda: lab.number("step") > 20, 20, "the page does not play")
     assert "Traceback" not in lab.page.content()
@@ -109,14 +108,11 @@ def test_a_device_that_is_not_there_is_stated(open_page: Callable[..., Any], das
     lab.ready()
 
 
-def test_link_script_and_command_are_copied(
-    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_link_script_and_command_are_copied(open_page: Callable[..., Any], dashboard: Any, tmp_path: Path) -> None:
     lab = opened(open_page, dashboard, BANANA, permissions=["clipboard-read", "clipboard-write"])
     lab.press("Share")
     lab.button("Copy link").wait_for()
     lab.page.wait_for_timeout(400)
-    screenshot(lab.page, "share")
     texts = {}
     for label, name in (("Copy link", "link"), ("Copy as Python", "python"), ("Copy as command", "command")):
         lab.press(label)

@@ -71,7 +71,7 @@ def quiet(lab: Drawing) -> None:
 
 
 @pytest.mark.parametrize("theme", ["default", "dark"])
-def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screenshot: Any, theme: str) -> None:
+def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, theme: str) -> None:
     lab = opened(f"&target=banana&sampler=bps&warmup=5&theme={theme}").diagnose()
     page = lab.page
     front = played(lab, 400)
@@ -80,7 +80,6 @@ def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screensho
     says(lab, f"of {front:,}")
     there = rested(lab)
     assert 0 < there < front
-    screenshot(page, f"timetravel-back-{theme}")
     # The event before, by the key; and the one after that is the one that was.
     page.keyboard.press("ArrowLeft")
     until(lambda: step(lab) < there, 10, "it did not go back")
@@ -104,7 +103,6 @@ def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screensho
     assert lines[0]["colour"] != lines[1]["colour"]
     until(lambda: page.get_by_text("since the fork, A and B").count() == 1, 10, "no trace of both")
     assert max(page.evaluate(OVERFLOW)) <= 0
-    screenshot(page, f"timetravel-futures-{theme}")
     # The controls show what is followed.
     lab.press("A: as it was")
     until(lambda: slider.input_value() == before, 10, "the slider shows the other future")
@@ -116,7 +114,7 @@ def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screensho
     quiet(lab)
 
 
-def test_other_data_are_another_future_on_a_small_screen(opened: Any, screenshot: Any) -> None:
+def test_other_data_are_another_future_on_a_small_screen(opened: Any) -> None:
     query = "&target=network&t.data=toy_c&t.hidden=8&sampler=hmc&warmup=5"
     lab = opened(query, viewport={"width": 1280, "height": 720})
     page = lab.page
@@ -130,4 +128,3 @@ def test_other_data_are_another_future_on_a_small_screen(opened: Any, screenshot
     lab.press("Timeline: last events")
     page.wait_for_timeout(600)
     assert max(page.evaluate(OVERFLOW)) <= 0
-    screenshot(page, "timetravel-data-1280")

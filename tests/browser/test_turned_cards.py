@@ -13,9 +13,7 @@ LABEL = """() => {
 }"""
 
 
-def test_a_cell_of_the_correlations_is_followed(
-    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Any]
-) -> None:
+def test_a_cell_of_the_correlations_is_followed(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(f"{dashboard.url}{ON_NETWORK}&play=1", viewport={"width": 1280, "height": 720})).ready()
     lab.diagnose()
     lab.press("Correlations")
@@ -27,7 +25,6 @@ def test_a_cell_of_the_correlations_is_followed(
     heads, name = lab.page.locator("h2:visible"), number.partition(": ")[2]
     until(lambda: f"{name}, 4 chains" in heads.all_inner_texts(), 20, "the trace follows something else")
     assert lab.page.evaluate(OVERFLOW) == [0, 0]
-    screenshot(lab.page, "correlations-1280x720")
     before = lab.figures()["weights"]
     lab.press("ACF")
     lab.press("Weights")
@@ -38,7 +35,7 @@ def test_a_cell_of_the_correlations_is_followed(
 
 
 def test_the_network_is_drawn_and_an_edge_under_the_pointer_is_followed(
-    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable
+    open_page: Callable[..., Any], dashboard: Any
 ) -> None:
     lab = Lab(open_page(f"{dashboard.url}?target=network&t.hidden=4&sampler=hmc&play=1")).ready()
     until(lambda: lab.number("draws") > 2, 60, "there are no draws")
@@ -54,4 +51,3 @@ def test_the_network_is_drawn_and_an_edge_under_the_pointer_is_followed(
     chosen = until(lambda: "weight[0, " in follow.input_value() and follow.input_value(), 20, "no edge was followed")
     heads = lab.page.locator("h2:visible")
     until(lambda: f"{chosen.partition(': ')[2]}, 4 chains" in heads.all_inner_texts(), 20, "the trace follows another")
-    screenshot(lab.page, "network")

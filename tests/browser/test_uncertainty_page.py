@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +50,7 @@ def page(open_page: Callable[..., Any], dashboard: Any) -> Any:
     return found
 
 
-def test_it_shows_what_entries_are_unsure_of(page: Any, screenshot: Callable[..., Path]) -> None:
+def test_it_shows_what_entries_are_unsure_of(page: Any) -> None:
     assert set(page.evaluate(NAMES)) == PLOTS
     for name in sorted(PLOTS - {"attack", "attack_entropy"}):
         page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg=name, timeout=60_000)
@@ -59,10 +58,9 @@ def test_it_shows_what_entries_are_unsure_of(page: Any, screenshot: Callable[...
     page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg="attack", timeout=90_000)
     assert page.evaluate(OVERFLOW) == [0, 0]
     assert page.locator(".wall button").count() >= 20
-    screenshot(page, "uncertainty")
 
 
-def test_an_image_is_picked_drawn_and_turned(page: Any, screenshot: Callable[..., Path]) -> None:
+def test_an_image_is_picked_drawn_and_turned(page: Any) -> None:
     page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg="digit", timeout=60_000)
     before = page.evaluate(SAID)
     tile = page.locator(".wall button").nth(1)

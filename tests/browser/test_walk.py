@@ -54,7 +54,7 @@ def test_the_lab_plays_steps_and_takes_a_setting(open_page: Callable[..., Any], 
 
 
 def test_a_class_answers_a_question_and_sees_where_it_is(
-    serve: Callable[..., Any], open_page: Callable[..., Any], screenshot: Callable[..., None]
+    serve: Callable[..., Any], open_page: Callable[..., Any]
 ) -> None:
     tokens = {"BNNVIZ_TOKEN": TEACHER, "BNNVIZ_STUDENT_TOKEN": PUPIL}
     url = serve(env=tokens, options=("--class", "--address", "127.0.0.1")).url
@@ -77,9 +77,6 @@ def test_a_class_answers_a_question_and_sees_where_it_is(
         until(lambda page=page: page.locator(".poll .count").all_inner_texts() == both, 20, "no counts are shown")
         right = page.locator(".poll .choice").nth(ASKED.answer)
         assert "right" in right.get_attribute("class")
-    screenshot(teacher, "class-teacher")
-    screenshot(anna, "class-phone")
-    screenshot(ben, "class-lab")
 
     # The students' link makes no student of a teacher, whose place is told to the class.
     teacher.goto(f"{url}/../lessons/thinning.html?token={PUPIL}#2")

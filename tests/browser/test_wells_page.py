@@ -31,7 +31,7 @@ def open_wells(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., W
 
 
 @pytest.mark.parametrize("size", [(1280, 720)])
-def test_they_play_pause_step_and_stop(open_wells, screenshot, size):
+def test_they_play_pause_step_and_stop(open_wells, size):
     wells = open_wells("&moves=12", viewport={"width": size[0], "height": size[1]})
     assert wells.page.evaluate(OVERFLOW) == [0, 0]
     before = wells.moves()
@@ -49,13 +49,11 @@ def test_they_play_pause_step_and_stop(open_wells, screenshot, size):
     assert wells.moves() == 12
     until(lambda: "Move 12:" in wells.statement(), 5, wells.statement())
     assert "22 times the gradients" in wells.statement()
-    screenshot(wells.page, f"wells-{size[0]}")
 
 
-def test_other_wells_begin_anew_and_the_address_says_which(open_wells, screenshot):
+def test_other_wells_begin_anew_and_the_address_says_which(open_wells):
     wells = open_wells("&moves=5&play=1&speed=50&theme=dark")
     until(lambda: "done" in wells.page.locator(".phase").inner_text(), 20, "it did not end")
     wells.pick("Double well", "text: modes at ±2.2")
     until(lambda: "reading=text" in wells.page.evaluate("location.search"), 10, "the address is the old one")
     until(lambda: "0.79 from" in wells.statement(), 20, wells.statement())
-    screenshot(wells.page, "wells-text-dark")

@@ -51,7 +51,7 @@ def test_escape_closes_the_dialog_where_the_focus_has_gone(open_page: Callable[.
 
 
 def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
-    open_page: Callable[..., Any], dashboard: Any, tmp_path: Path, screenshot: Callable[..., Any]
+    open_page: Callable[..., Any], dashboard: Any, tmp_path: Path
 ) -> None:
     lab = OwnTablePage(open_page(f"{dashboard.url}?page=lab&your_data=1", viewport={"width": 1280, "height": 720}))
     lab.zone().wait_for()
@@ -70,7 +70,6 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     lab.page.get_by_text("may be classes or amounts").first.wait_for()
     lab.role("price").select_option("target")
     lab.page.get_by_text(re.compile("^HMC ")).first.wait_for()
-    screenshot(lab.page, "your-data")
     lab.page.get_by_role("dialog").get_by_role("button", name="Play", exact=True).click()
     until(lambda: "houses.csv: price" in lab.verdict() and "verdict yet" in lab.verdict(), 60, "no state was said")
     until(lambda: re.search(r"\d+% of 8 held-out rows", lab.verdict()), 150, "no verdict came")
@@ -84,7 +83,6 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     lab.page.get_by_text("'deep'").wait_for()
     lab.page.get_by_label(re.compile("^depth")).fill("4")
     until(lambda: "90 % interval" in lab.answer(), 20, "the prediction did not come back")
-    screenshot(lab.page, "your-data-row")
     lab.page.get_by_label(re.compile("^depth")).press("Escape")
     lab.press("Share")
     lab.page.get_by_text("your own data").first.wait_for()

@@ -6,18 +6,9 @@ import math
 
 import pytest
 
-from bnnviz.experiments import find, published
+from bnnviz.experiments import find
 from bnnviz.experiments.record import records
 from bnnviz.experiments.table import AGREE, DIFFER, UNTESTED, Result, results, summary
-
-
-def test_values_are_in_the_units_of_the_measures() -> None:
-    boomerang = published.read("pdmp-table1")["Boomerang"]
-    assert boomerang["ess_pc1"] == (901.07, 105.03, pytest.approx(0.01))
-    assert published.read("first/pdmp-table1")["Boomerang"]["ess_pc1"].sd == 34.83
-    assert published.read("pdmp-table2", "mnist")["BPS"]["ece"] == (0.0522, 0.0344, pytest.approx(1e-4))
-    assert published.read("func-table1", "gtsrb")["pSGLD"]["accuracy"] == (0.9017, 0.0039, pytest.approx(1e-4))
-    assert published.read("pmcnet-table10", "naval")["MCDropout"]["mse"][:2] == (1.6158e-4, 1.2333e-5)
 
 
 def result(ours: float, error: float | None, paper: float, paper_error: float = 0.0, measure: str = "rmse") -> Result:

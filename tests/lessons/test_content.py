@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from bnnviz.errors import BnnvizError
 from bnnviz.figures import listing
 from bnnviz.lessons import content, text
 from bnnviz.lessons.content import LANGUAGES, Lesson, Question
@@ -61,10 +60,3 @@ def test_every_text_is_translated_with_its_links_and_formulas(code: str) -> None
     assert [message for message in missing if len(message.split()) > 3] == []
     for message in content.messages():
         assert sorted(MARKS.findall(message)) == sorted(MARKS.findall(translate(message))), message
-
-
-def test_unknown_names_are_refused() -> None:
-    with pytest.raises(BnnvizError, match="thinning"):
-        content.find("nothing")
-    with pytest.raises(BnnvizError, match="de"):
-        content.find("thinning", "xx")

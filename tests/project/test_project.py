@@ -12,15 +12,9 @@ from pathlib import Path
 
 import grimp
 import pytest
-from core_only import CORE, ROOT, run_with
+from core_only import ROOT
 
 import bnnviz
-
-CORE_ONLY = """
-import bnnviz, bnnviz.data, bnnviz.engine.run, bnnviz.models, bnnviz.samplers, bnnviz.targets
-run = bnnviz.sample("gaussian", "bps", draws=20, chains=2)
-assert tuple(run.draws.shape) == (2, 20, 2), run.draws.shape
-"""
 
 # main.py builds a page when it is imported.
 NO_TORCH = """
@@ -35,13 +29,6 @@ for package in (bnnviz.figures.live, bnnviz_app):
 for slow in ["torch", "scipy.stats", "scipy.linalg"]:
     assert slow not in sys.modules, f"{slow} was imported"
 """
-
-
-@pytest.mark.slow
-def test_core_samples_with_its_four_dependencies_only() -> None:
-    assert sorted(CORE) == ["filelock", "numpy", "param", "platformdirs", "scipy", "torch"]
-    result = run_with(CORE_ONLY)
-    assert result.returncode == 0, result.stderr
 
 
 def test_page_views_and_command_line_load_no_torch() -> None:

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz.engine.run.run import Run
 from bnnviz.samplers.mcmc import low_rank
 from bnnviz.samplers.mcmc.low_rank import LowRank
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
-from bnnviz.specs.run import Spec
-from tests.driven import finished
 
 DIM, CHAINS = 200, 4
 STRETCHES = np.array([30.0, 8.0, 3.0, 1 / 3, 1 / 8, 1 / 30])
@@ -88,15 +85,3 @@ def test_a_window_keeps_the_last_draws_only(monkeypatch: pytest.MonkeyPatch) -> 
     for i in range(10):
         kept = kept.added(torch.full((2, 3), float(i)), torch.ones(2, dtype=torch.bool))
     assert kept.rows[:, 0].tolist() == [7, 7, 8, 8, 9, 9]
-
-
-def test_a_run_is_restored_with_it() -> None:
-    spec = Spec("gaussian", {"size": 6, "correlation": 0.9}, "hmc", {"metric": "low_rank"}, draws=20, warmup=60, seed=1)
-    run = Run(spec.replace(device="cpu"))
-    run.prepare()
-    while run.steps < 30:
-        run.step_proposal()
-    again = Run.restore(run.checkpoint())
-    for each in (run, again):
-        finished(each)
-    np.testing.assert_array_equal(run.draws, again.draws)

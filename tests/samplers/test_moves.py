@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import DISCRETE, QUICK, STOCHASTIC, fitting, target_of
 
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
@@ -14,21 +13,6 @@ ROWS = Spec("logistic_regression", {}, "sgld", {"batch_size": 20, "thin": 7}, ch
 NETWORK = Spec(
     "network", {"data": "toy_c", "hidden": "4"}, "sgld", {"mode_steps": 50}, chains=3, draws=None, device="cpu"
 )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DISCRETE)
-def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
-    settings = ROWS.settings if name in STOCHASTIC else fitting(name, thin=2, batch_size=20) | QUICK[name]
-    target, target_settings = target_of(name)
-    spec = ROWS.replace(sampler=name, settings=settings, target=target, target_settings=target_settings).checked()
-    whole, single = finished(ViewedRun(spec)), ViewedRun(spec)
-    assert whole.draws.shape == (3, 30, whole.target.dim)
-    while single.store.made.min() < 10:
-        single.step_proposal()
-        single.frame(["path", "caption", "table"])
-    again = finished(ViewedRun.restore(single.checkpoint()))
-    assert np.array_equal(again.draws, whole.draws)
 
 
 def test_the_step_size_may_change_while_it_runs() -> None:

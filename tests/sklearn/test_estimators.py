@@ -198,13 +198,6 @@ def test_predictions_scale_with_the_unit(scale: float) -> None:
     assert np.allclose(one, other, atol=1e-3)
 
 
-def test_a_column_that_differs_by_rounding_alone_is_a_constant() -> None:
-    x = np.random.default_rng(0).normal(size=(30, 2))
-    same, nearly = (np.column_stack([x, 5 + by * (np.arange(30) % 3)]) for by in (0.0, 1e-15))
-    one, other = (BNNRegressor(**QUICK).fit(each, x[:, 0]).predict(each) for each in (same, nearly))
-    assert np.allclose(one, other, atol=1e-6)
-
-
 def test_a_pilot_chooses_by_default() -> None:
     x = np.linspace(-2, 2, 30)[:, None]
     model = BNNRegressor(minutes=0.03, hidden=3, chains=2, draws=10, random_state=0).fit(x, x[:, 0])

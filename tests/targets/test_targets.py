@@ -102,13 +102,6 @@ def test_logistic_moments_agree_with_importance_sampling():
     assert np.allclose((draws - mean).T @ ((draws - mean) * weight[:, None]), target.cov(), atol=0.02)
 
 
-def test_data_sets_can_be_named():
-    net = nn.Sequential(nn.Linear(1, 5), nn.Tanh(), nn.Linear(5, 1))
-    assert bnnviz.BNN(net, "toy_c", noise_sd=0.1).examples == 28
-    with pytest.raises(bnnviz.BnnvizError, match="toy_c"):
-        bnnviz.BNN(net, "toy_z")
-
-
 @pytest.mark.parametrize(
     ("build", "words"),
     [

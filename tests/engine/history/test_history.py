@@ -128,21 +128,6 @@ def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any,
 
 
 @pytest.mark.slow
-def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
-    async def story(lab: Lab) -> None:
-        await lab.play_to(300)
-        events = list(lab.actor._slot.host.travel.history.timeline.steps)
-        for expected in events[-1:-5:-1]:
-            if expected < lab.run.steps:
-                await lab.do("back", step=None)
-                assert lab.run.steps == expected
-        await lab.do("event")
-        assert lab.run.steps in events
-
-    travel(story, spec_of())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(travel: Any, sampler: str) -> None:
     spec, change = spec_of(sampler), SAMPLERS[sampler]

@@ -208,11 +208,6 @@ def test_frames_hold_what_the_views_need():
 # The Python calls.
 
 
-def test_a_sampler_that_is_a_number_is_refused():
-    with pytest.raises(bnnviz.BnnvizError, match="not int"):
-        bnnviz.start("gaussian", 3)
-
-
 # ---- data that change while a run goes on -----------------------------------------------------------------
 
 
