@@ -219,22 +219,16 @@ def test_a_bad_link_gets_its_sentence_and_a_run(query: str, key: str) -> None:
     "spec",
     [
         Spec(target="gaussian", target_settings={"size": 3, "mean_list": "[0, 1, 2]"}, sampler="bps", **TINY),
-        pytest.param(
-            Spec(
-                target="network",
-                target_settings={"hidden": "3-2", "noise_sd": 0.1},
-                settings={"bound": "interpolated", "horizon": 0.2, "clip_points": True, "start": "random"},
-                dtype="float64",
-                device="cpu",
-                **TINY,
-            ),
-            marks=pytest.mark.slow,
+        Spec(
+            target="network",
+            target_settings={"hidden": "3-2", "noise_sd": 0.1},
+            settings={"bound": "interpolated", "horizon": 0.2, "clip_points": True, "start": "random"},
+            dtype="float64",
+            **TINY,
         ),
-        pytest.param(
-            Spec(target="banana", sampler="boomerang", settings={"mode_steps": 50}, **TINY), marks=pytest.mark.slow
-        ),
+        Spec(target="banana", sampler="boomerang", settings={"mode_steps": 50}, **TINY),
     ],
-    ids=["gaussian", "network", "banana"],
+    ids=lambda spec: spec.target,
 )
 def test_script_and_command_give_the_same_run(spec: Spec, tmp_path: Path) -> None:
     spec = spec.checked()
