@@ -30,9 +30,8 @@ def open_wells(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., W
     return lambda query="", **options: WellsPage(open_page(f"{dashboard.url}?page=wells{query}", **options)).ready()
 
 
-@pytest.mark.parametrize("size", [(1280, 720)])
-def test_they_play_pause_step_and_stop(open_wells, size):
-    wells = open_wells("&moves=12", viewport={"width": size[0], "height": size[1]})
+def test_they_play_pause_step_and_stop(open_wells):
+    wells = open_wells("&moves=12", viewport={"width": 1280, "height": 720})
     assert wells.page.evaluate(OVERFLOW) == [0, 0]
     before = wells.moves()
     wells.press("Next step")

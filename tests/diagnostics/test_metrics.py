@@ -207,3 +207,12 @@ def test_the_published_rows_of_the_starting_points_are_reproduced():
         found = bnnviz.measure(target, target.initial(1, torch.Generator()))
         assert {key: round(found["averaged"][key], 4) for key in figures} == figures
         assert {key: round(found["per_draw"][key]["mean"], 4) for key in figures} == figures
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 400])
+def test_quantiles_of_columns_are_those_of_numpy(rows):
+    values = np.random.default_rng(rows).standard_normal((rows, 5))
+    shares = [0.0, 0.025, 0.25, 0.5, 0.975, 1.0]
+    np.testing.assert_allclose(
+        diagnostics.column_quantiles(values, shares), np.quantile(values, shares, axis=0), rtol=1e-13
+    )

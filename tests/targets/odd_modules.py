@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import parametrizations
 
 INPUTS = 3
 
@@ -78,16 +77,6 @@ def recurrent() -> nn.Module:
     return Computed(lambda m, x: m.head(m.layer(x[..., None])[0][:, -1]), layer=layer, head=head())
 
 
-def attention() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        h = m.inner(x[..., None])
-        return m.head(m.attention(h, h, h)[0].mean(1))
-
-    return Computed(
-        forward, inner=nn.Linear(1, 4), attention=nn.MultiheadAttention(4, 2, batch_first=True), head=head()
-    )
-
-
 def transformer() -> nn.Module:
     def forward(m: Any, x: Tensor) -> Tensor:
         return m.head(m.layer(m.inner(x[..., None])).mean(1))
@@ -148,14 +137,6 @@ def zeroes_its_input() -> nn.Module:
     return Computed(forward, head=head(3))
 
 
-def keeps_hidden() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        m.hidden = torch.tanh(m.inner(x))
-        return m.head(m.hidden)
-
-    return Computed(forward, inner=nn.Linear(3, 4), head=head())
-
-
 def keeps_all_hidden() -> nn.Module:
     def forward(m: Any, x: Tensor) -> Tensor:
         m.all_hidden.append(torch.tanh(m.inner(x)))
@@ -164,9 +145,10 @@ def keeps_all_hidden() -> nn.Module:
     return Computed(forward, inner=nn.Linear(3, 4), head=head(), all_hidden=[])
 
 
-def own_matrix(dtype: torch.dtype) -> Callable[[], nn.Module]:
-    matrix = torch.linspace(-1, 1, 12, dtype=dtype).view(3, 4)
-    return lambda: Computed(lambda m, x: m.head(torch.tanh(x @ m.matrix)), matrix=matrix, head=head())
+def own_matrix() -> nn.Module:
+    return Computed(
+        lambda m, x: m.head(torch.tanh(x @ m.matrix)), matrix=torch.linspace(-1, 1, 12).view(3, 4), head=head()
+    )
 
 
 class Once(torch.autograd.Function):
@@ -197,10 +179,6 @@ def kernels() -> nn.Module:
         centres=nn.Parameter(torch.linspace(-1, 1, 12).view(4, 3)),
         head=head(),
     )
-
-
-NEW_WEIGHT_NORM, NEW_SPECTRAL_NORM = parametrizations.weight_norm, parametrizations.spectral_norm
-OLD_WEIGHT_NORM, OLD_SPECTRAL_NORM = nn.utils.weight_norm, nn.utils.spectral_norm
 
 
 class DoubledLinear(nn.Linear):

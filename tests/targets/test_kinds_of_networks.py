@@ -28,36 +28,15 @@ AT_ONCE: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         lambda: frozen(perceptron(), "0."),
         lambda: frozen(perceptron(), "2.weight", "4.bias"),
     ),
-    "Tied weights, a layer used twice": (
-        odd.tied_weight,
-        odd.autoencoder,
-    ),
-    "Parametrizations (`torch.nn.utils.parametrizations`)": (
-        parametrized(odd.NEW_WEIGHT_NORM),
-        parametrized(odd.NEW_SPECTRAL_NORM),
-    ),
-    "`torch.nn.utils.weight_norm`, `spectral_norm`, `prune`": (
-        hooked(odd.OLD_WEIGHT_NORM),
-        hooked(odd.OLD_SPECTRAL_NORM),
-    ),
-    "Layers whose parameters were put in the place of others, or in another order": (
-        hooked(odd.unnormed),
-        hooked(odd.broadcast_bias),
-    ),
+    "Tied weights, a layer used twice": (odd.tied_weight, odd.autoencoder),
+    "Parametrizations": (parametrized(nn.utils.parametrizations.spectral_norm),),
+    "`weight_norm`, `spectral_norm`": (hooked(nn.utils.weight_norm), hooked(nn.utils.spectral_norm)),
+    "Parameters put in the place of others, or in another order": (hooked(odd.unnormed), hooked(odd.broadcast_bias)),
     "A forward that takes derivatives by its inputs, with `torch.func`": (odd.jacobian,),
-    "Attention, transformers": (
-        odd.attention,
-        odd.transformer,
-    ),
+    "Attention, transformers": (odd.transformer,),
     "Normalisation in evaluation mode": (lambda: odd.normalised(nn.BatchNorm1d(4)),),
-    "Tensors in plain attributes, buffers": (
-        odd.own_matrix(torch.float32),
-        odd.own_matrix(torch.float64),
-    ),
-    "A forward that leaves tensors in attributes": (
-        odd.keeps_hidden,
-        odd.keeps_all_hidden,
-    ),
+    "Tensors in plain attributes, buffers": (odd.own_matrix,),
+    "A forward that leaves tensors in attributes": (odd.keeps_all_hidden,),
     "Parameters without numbers, or that the forward does not read": (
         odd.empty_weight,
         lambda: Computed(lambda m, x: m.head(x), unread=nn.Linear(5, 5), head=head(3)),
@@ -76,10 +55,7 @@ ONE_BY_ONE: dict[str, tuple[Callable[[], nn.Module], ...]] = {
     "A forward that takes derivatives by its inputs, with `torch.autograd.grad`": (odd.slope_of_inputs,),
     "Recurrent layers": (odd.recurrent,),
     "Real weights seen as complex ones (`torch.view_as_complex`)": (odd.seen_as_complex,),
-    "Branches on values": (
-        odd.branch_on_a_weight,
-        odd.branch_on_each_row,
-    ),
+    "Branches on values": (odd.branch_on_a_weight, odd.branch_on_each_row),
     "A forward that writes in place": (odd.fills,),
     "Operations that are differentiable once": (odd.differentiable_once,),
 }
@@ -95,16 +71,10 @@ def overlapping() -> nn.Module:
     return Computed(lambda m, x: (x * m.first * m.second).sum(1, keepdim=True), first=first, second=second)
 
 
-def in_a_list(*names: str) -> Callable[[], nn.Module]:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        return m.head(torch.tanh(functional.linear(x, m.held[-1]))) * m.held[0].sum()
-
-    def build() -> nn.Module:
-        module = Computed(forward, inner=nn.Linear(3, 3), head=head(3))
-        module.held = [module.get_parameter(name) for name in names]
-        return module
-
-    return build
+def in_a_list() -> nn.Module:
+    module = Computed(lambda m, x: m.head(functional.linear(x, m.held[0])), inner=nn.Linear(3, 3), head=head(3))
+    module.held = [module.inner.weight]
+    return module
 
 
 def with_a_copy() -> nn.Module:
@@ -124,10 +94,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         lambda: nn.Linear(3, 1, dtype=torch.complex64),
         computed(lambda m, x: m.head(x) * m.w.real, w=nn.Parameter(torch.ones(1, dtype=torch.complex128))),
     ),
-    "No parameters, all frozen": (
-        lambda: stack(nn.Flatten()),
-        lambda: head(3).requires_grad_(False),
-    ),
+    "No parameters, all frozen": (lambda: stack(nn.Flatten()), lambda: head(3).requires_grad_(False)),
     "Outputs that are constant or detached": (
         computed(lambda m, x: m.head(x).detach()),
         computed(lambda m, x: torch.zeros(len(x), 1, dtype=x.dtype)),
@@ -136,17 +103,11 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         computed(lambda m, x: m.head(torch.tanh(m.inner(x)).detach()), inner=nn.Linear(3, 3)),
         computed(lambda m, x: m.head(straight_through(m.inner(x))), inner=nn.Linear(3, 3)),
     ),
-    "Weights that the forward changes in place": (
-        odd.renormalised,
-        odd.clipped,
-    ),
+    "Weights that the forward changes in place": (odd.renormalised, odd.clipped),
     "Tensors that were computed from parameters before": (odd.computed_before,),
     "Lazy layers, the device `meta`": (lambda: stack(nn.LazyLinear(4), nn.Tanh(), head()),),
     "Outputs that are not finite": (computed(lambda m, x: m.head(x) / 0),),
-    "Weights that are read from a list": (
-        in_a_list("head.weight", "inner.weight"),
-        in_a_list("inner.weight"),
-    ),
+    "Weights that are read from a list": (in_a_list,),
     "Random numbers in evaluation mode, states kept from call to call": (
         computed(lambda m, x: m.head(functional.dropout(x))),
     ),
@@ -162,10 +123,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], ...]] = {
         computed(lambda m, x: m.head(torch.tanh(m.layers[0](x))), layers=[nn.Linear(3, 3)]),
         computed(lambda m, x: m.head(x) * m.scale, scale=torch.ones(1, requires_grad=True)),
     ),
-    "Parameters that share memory": (
-        with_a_copy,
-        overlapping,
-    ),
+    "Parameters that share memory": (with_a_copy, overlapping),
     "Outputs of another shape or type": (computed(lambda m, x: (m.head(x), x)),),
     "Casts to float32 in the forward": (computed(lambda m, x: m.head(x.float())),),
 }

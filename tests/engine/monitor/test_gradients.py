@@ -86,18 +86,54 @@ def test_right_gradients_say_nothing(density, dtype: torch.dtype) -> None:
     assert set(fits(target.gradient, start, end, 0.05)) == {Fit.RIGHT}
 
 
-@pytest.mark.parametrize(
-    "density",
-    [
-        lambda x: x.detach().square().sum(-1),
-        lambda x: torch.as_tensor((x.detach().numpy() ** 2).sum(1)),
-        lambda x: torch.ones(len(x)),
-    ],
-    ids=["detached", "numpy", "constant"],
+WITHOUT_GRADIENT = (
+    lambda x: x.detach().square().sum(-1),
+    lambda x: torch.as_tensor((x.detach().numpy() ** 2).sum(1)),
+    lambda x: torch.ones(len(x)),
 )
-def test_what_has_no_gradient_is_refused(density) -> None:
-    with pytest.raises(bnnviz.BnnvizError, match="does not depend on its argument in a differentiable way"):
-        bnnviz.sample(density, "hmc", dim=2, draws=3)
+#: Functions whose derivatives are zero where they change.
+WITHOUT_SLOPE = (
+    lambda t: torch.floor((t**2).sum(-1)),
+    lambda t: (t**2).sum(-1).detach() + 0 * t.sum(-1),
+    lambda t: (torch.round(t) ** 2).sum(-1),
+    lambda t: (t.abs() > 1).sum(-1) * 2.0 + 0 * t.sum(-1),
+    lambda t: t[..., 0] ** 2 / 2 + t[..., 1].detach() ** 2 / 2,
+    lambda t: t[..., 0] ** 2 / 2 + torch.round(t[..., 1]) ** 2,
+)
+#: Functions that have a slope, however odd.
+ODD = {
+    "narrow": lambda t: (t**2).sum(-1) * 5e5,
+    "wide": lambda t: (t**2).sum(-1) * 5e-7,
+    "two scales": lambda t: (t[..., 0] ** 2 * 1e6 + t[..., 1] ** 2 * 1e-6) / 2,
+    "far off": lambda t: ((t - 1e4) ** 2).sum(-1) / 2,
+    "large constant": lambda t: (t**2).sum(-1) / 2 + 1e6,
+    "flat bottom": lambda t: torch.relu(t.abs() - 5).sum(-1) ** 2,
+    "jump": lambda t: (t**2).sum(-1) / 2 + 2.0 * (t[..., 0] > 0),
+    "waves": lambda t: (t**2).sum(-1) / 2 + torch.sin(1e5 * t).sum(-1),
+    "long tails": lambda t: 1.5 * torch.log1p(t**2).sum(-1),
+    "ridge": lambda t: (t[..., 0] ** 2) / 2 + 1e4 * (t[..., 1] - t[..., 0] ** 2) ** 2,
+    "half in it": lambda t: t[..., 0].exp() - 2 * t[..., 0] + torch.where(t[..., 1] > 0, t[..., 1], torch.inf),
+}
+
+
+@pytest.mark.parametrize(
+    ("density", "says"),
+    [
+        *((each, "does not depend on its argument in a differentiable way") for each in WITHOUT_GRADIENT),
+        *((each, "its gradient there is zero at all 16 points") for each in WITHOUT_SLOPE),
+    ],
+)
+@pytest.mark.parametrize("sampler", ["bps", "nuts", "sgld"])
+def test_what_has_no_gradient_is_refused(density, says: str, sampler: str) -> None:
+    with pytest.raises(bnnviz.BnnvizError, match=says):
+        bnnviz.sample(density, sampler, dim=2, chains=2, draws=3, warmup=2, seed=1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ODD)
+def test_what_has_a_slope_passes(name: str, dtype: torch.dtype) -> None:
+    run = bnnviz.sample(ODD[name], "nuts", dim=2, chains=2, draws=2, warmup=2, seed=1, dtype=dtype)
+    assert "gradient" not in " ".join(map(str, run.summary()["notes"]))
 
 
 EYE = torch.eye(2, dtype=torch.float64)
