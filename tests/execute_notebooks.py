@@ -67,10 +67,7 @@ def _environment(folder: Path) -> dict[str, str]:
         kept
         | _ONE_THREAD
         | {key: str(folder / name) for key, name in own.items()}
-        | {
-            "PYTHONPATH": os.pathsep.join(filter(None, found)),
-            "PYTHONHASHSEED": "0",
-        }
+        | {"PYTHONPATH": os.pathsep.join(filter(None, found)), "PYTHONHASHSEED": "0"}
     )
 
 

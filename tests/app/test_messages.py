@@ -444,9 +444,7 @@ async def test_a_session_ends_with_its_connection(log: pytest.LogCaptureFixture)
                 await asyncio.sleep(0.02)
 
 
-async def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
-    log: pytest.LogCaptureFixture,
-) -> None:
+async def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(log: pytest.LogCaptureFixture) -> None:
     async with served() as server:
         browser, page = await server.browser()
         # A figure is Bokeh's own: it is written to at once, and only where the document is locked.
@@ -457,9 +455,7 @@ async def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
         assert page.plot.xaxis[0].axis_label == "at 6"
 
 
-async def test_what_is_pressed_before_a_browser_has_painted_its_page_is_seen(
-    log: pytest.LogCaptureFixture,
-) -> None:
+async def test_what_is_pressed_before_a_browser_has_painted_its_page_is_seen(log: pytest.LogCaptureFixture) -> None:
     async with served() as server:
         browser, page = await server.browser()  # which has read the page, and not said that it is painted
         page.button.on_click(lambda event: setattr(page.button, "label", "pressed early"))

@@ -18,9 +18,7 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 RUN_AXE = "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
 SIZES = ((1280, 720), (390, 844))
 #: What is looked at of each page; of those that play, once they do.
-VIEWS = {name: f"page={name}&play=1" for name in PAGES} | {
-    "your data": "page=lab&your_data=1",
-}
+VIEWS = {name: f"page={name}&play=1" for name in PAGES} | {"your data": "page=lab&your_data=1"}
 TEACHER, PUPIL = "the-teachers-token-of-this-test", "the-students-token-of-this-test"
 #: The name of the control that has the focus, of its own or of its label; "" without one.
 FOCUSED = """() => {

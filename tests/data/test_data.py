@@ -50,14 +50,7 @@ CLASSES = {  # rows, inputs, class counts of the UCI documentation
             (-0.45, 0.55),
             lambda x: x + 0.3 * np.sin(2 * np.pi * x) + 0.3 * np.sin(4 * np.pi * x),
         ),
-        (
-            "toy_b",
-            500,
-            -0.5,
-            [(0, 0.6, 250), (0.8, 1, 250)],
-            (-1.0, 1.0),
-            lambda x: x + np.sin(4 * x) + np.sin(13 * x),
-        ),
+        ("toy_b", 500, -0.5, [(0, 0.6, 250), (0.8, 1, 250)], (-1.0, 1.0), lambda x: x + np.sin(4 * x) + np.sin(13 * x)),
         ("toy_c", 28, 0.0, [(-0.45, 0.45, 28)], (-0.6, 0.6), lambda x: x * np.sin(4 * np.pi * x)),
     ],
 )

@@ -268,10 +268,7 @@ def sampled(seed: int) -> bnnviz.Run:
     return bnnviz.sample("gaussian", "hmc", draws=20, warmup=5, chains=2, seed=seed)
 
 
-@pytest.mark.parametrize(
-    ("method", "beside"),
-    [("fork", True), pytest.param("spawn", False, marks=slow)],
-)
+@pytest.mark.parametrize(("method", "beside"), [("fork", True), pytest.param("spawn", False, marks=slow)])
 def test_runs_in_processes(method: str, beside: bool) -> None:
     """Take runs from a pool of processes; also one that is forked beside a run that goes on."""
     live = bnnviz.start("gaussian", "hmc", draws=None) if beside else None
@@ -320,8 +317,7 @@ def test_modes_of_torch_change_no_draw(mode: Callable[[], Any], sampler: str) ->
 
 
 @pytest.mark.parametrize(
-    ("sampler", "copy_of"),
-    [("nuts", lambda run: pickle.loads(pickle.dumps(run))), ("bps", copy.deepcopy)],
+    ("sampler", "copy_of"), [("nuts", lambda run: pickle.loads(pickle.dumps(run))), ("bps", copy.deepcopy)]
 )
 def test_a_copy_goes_on(sampler: str, copy_of: Callable[[Any], Any]) -> None:
     """Copy a run half-way, and go on with the copy."""
@@ -348,11 +344,7 @@ def test_a_finished_run_is_pickled() -> None:
 
 @pytest.mark.parametrize(
     ("number", "sampler"),
-    [
-        (signal.SIGTERM, "bps"),
-        (signal.SIGKILL, "hmc"),
-        pytest.param(signal.SIGHUP, "sgld", marks=slow),
-    ],
+    [(signal.SIGTERM, "bps"), (signal.SIGKILL, "hmc"), pytest.param(signal.SIGHUP, "sgld", marks=slow)],
 )
 def test_a_signal_ends_a_recorded_run(host: ScriptHost, tmp_path: Path, number: signal.Signals, sampler: str) -> None:
     ended = host.run(_IN_SCRIPTS + f"recorded({int(number)}, {sampler!r})", tmp_path)

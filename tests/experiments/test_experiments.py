@@ -223,8 +223,7 @@ def test_what_cannot_be_run_is_refused(line: str, key: str, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    ("line", "key"),
-    [("pmcnet-table9 --data svhn_grey", "--data rotated_mnist"), ("pdmp-uci --data naval", "naval")],
+    ("line", "key"), [("pmcnet-table9 --data svhn_grey", "--data rotated_mnist"), ("pdmp-uci --data naval", "naval")]
 )
 def test_data_that_are_not_here_are_named(
     line: str, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]

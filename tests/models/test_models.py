@@ -42,12 +42,7 @@ def test_forward_is_the_formula(activation, function):
 
 @pytest.mark.parametrize(
     ("sizes", "field"),
-    [
-        ((0, (2,), 1), "inputs"),
-        ((1, (2, -1), 1), "hidden"),
-        ((1, (2,), True), "outputs"),
-        ((1, (2.5,), 1), "hidden"),
-    ],
+    [((0, (2,), 1), "inputs"), ((1, (2, -1), 1), "hidden"), ((1, (2,), True), "outputs"), ((1, (2.5,), 1), "hidden")],
 )
 def test_widths_that_are_no_widths_are_refused(sizes, field):
     with pytest.raises(BnnvizError, match=f"in {field} cannot be used") as caught:

@@ -149,10 +149,7 @@ def test_the_acceptance_is_the_requested_one(name: str) -> None:
     np.testing.assert_allclose(np.log10(run.draws.std((0, 1)) / np.geomspace(1e-6, 1e6, 10)), 0, atol=0.2)
 
 
-@pytest.mark.parametrize(
-    ("name", "outside"),
-    [("hmc", math.nan), ("nuts", math.inf), ("nuts", -math.inf)],
-)
+@pytest.mark.parametrize(("name", "outside"), [("hmc", math.nan), ("nuts", math.inf), ("nuts", -math.inf)])
 def test_a_value_that_is_not_finite_is_a_rejected_point(name: str, outside: float) -> None:
     start = torch.zeros(4, 2)
     target = Box(outside)

@@ -214,10 +214,7 @@ def cauchy_like(x: Tensor) -> Tensor:
 
 
 KINDS = (
-    Kind(
-        "Smooth, on all of space",
-        (Known(correlated, 2), Known(gumbel, 2, -4, 25), Known(bent, 2, -6, 16)),
-    ),
+    Kind("Smooth, on all of space", (Known(correlated, 2), Known(gumbel, 2, -4, 25), Known(bent, 2, -6, 16))),
     Kind(
         "With second derivatives that are not finite: `logaddexp`, roots and norms at 0",
         (Known(two_peaks, 2), Known(radial, 2, -20, 20), Known(three_halves)),
@@ -240,11 +237,7 @@ KINDS = (
     ),
     Kind(
         "That jumps itself: an indicator, a branch, whole numbers by rounding",
-        (
-            Known(step, samplers=JUMPS),
-            Known(branch, samplers=JUMPS),
-            Known(whole, 1, -0.5, 20.5, samplers=("hmc",)),
-        ),
+        (Known(step, samplers=JUMPS), Known(branch, samplers=JUMPS), Known(whole, 1, -0.5, 20.5, samplers=("hmc",))),
     ),
     Kind(
         "With a hole: a ball, a simplex by hand, an ordered vector, nan in one region",

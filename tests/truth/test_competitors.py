@@ -45,11 +45,7 @@ def linear() -> Linear:
     precision = data + np.eye(4) / PRIOR**2
     pull = design.T @ y / NOISE**2
     return Linear(
-        target.to("cpu", torch.float64),
-        data,
-        precision,
-        np.linalg.solve(precision, pull),
-        np.linalg.solve(data, pull),
+        target.to("cpu", torch.float64), data, precision, np.linalg.solve(precision, pull), np.linalg.solve(data, pull)
     )
 
 

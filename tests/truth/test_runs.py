@@ -45,10 +45,7 @@ def test_the_command_line_agrees_with_the_truth():
 
 @pytest.mark.parametrize(
     ("name", "target_settings", "sampler", "settings"),
-    [
-        ("banana", {}, "bps", {}),
-        ("logistic_regression", {}, "boomerang", {}),
-    ]
+    [("banana", {}, "bps", {}), ("logistic_regression", {}, "boomerang", {})]
     + [
         pytest.param(*case, marks=pytest.mark.slow)
         for case in (

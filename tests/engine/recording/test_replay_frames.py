@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from bnnviz.engine.recording.arviz import save
-from bnnviz.engine.recording.replay_frames import (
-    PastRun,
-    ReplayFrames,
-    copied,
-    read_past,
-    take_frames,
-)
+from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, copied, read_past, take_frames
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError

@@ -257,10 +257,7 @@ def test_the_very_first_draws_of_a_warm_start_are_right(name: str, points: str, 
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [
-        ("pmcnet_light", {"draws_each": 50}),
-        pytest.param("bps", {"samples": "events"}, marks=pytest.mark.slow),
-    ],
+    [("pmcnet_light", {"draws_each": 50}), pytest.param("bps", {"samples": "events"}, marks=pytest.mark.slow)],
 )
 def test_points_are_chosen_by_their_weights(name: str, settings: dict, tmp_path: Path) -> None:
     spec = Spec(target="banana", sampler=name, settings=settings, chains=40, draws=500, warmup=100, dtype="float64")

@@ -93,11 +93,7 @@ def test_a_log_density_is_named(density, sampler: str) -> None:
 
 @pytest.mark.parametrize(
     "density",
-    [
-        lambda x: 0 * x.sum(-1),
-        lambda x: x[:, 0].square() / 2 + 0 * x[:, 1],
-        lambda x: (x[:, 0] - x[:, 1]).square() / 2,
-    ],
+    [lambda x: 0 * x.sum(-1), lambda x: x[:, 0].square() / 2 + 0 * x[:, 1], lambda x: (x[:, 0] - x[:, 1]).square() / 2],
     ids=["flat", "one coordinate", "a ridge"],
 )
 @pytest.mark.parametrize("sampler", ["hmc", "bps"])
