@@ -28,6 +28,7 @@ from bnnviz.figures.marks import (
 )
 from bnnviz.figures.palette import PICKED, Kind
 from bnnviz.figures.plane import level_line
+from bnnviz.numerals import general
 
 DATA = Kind("data", "circle", "red", False)
 CLASSES = (Kind("class 0", "circle", "blue", True), Kind("class 1", "square", "orange", True))
@@ -198,7 +199,7 @@ def _against(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
         whiskers(observed, low, high, colour="blue", opacity=0.55, label="95 % interval"),
         *_rows_of(part, order, observed, mean, inside, (INSIDE, OUTSIDE)),
     ]
-    units = f"RMSE {part['rmse']:.3g} (units of the target) · NLL {part['nll']:.2f} (standardised)"
+    units = f"RMSE {general(part['rmse'])} (units of the target) · NLL {part['nll']:.2f} (standardised)"
     note = f"{units} · {100 * part['coverage']:.0f} % inside"
     y = Axis("predicted", limited(data, extent(low, high, data["range"])))
     return Drawing(marks, x=Axis(f"observed {data['label']}", ends), y=y, note=note, title=TITLES[AGAINST])
@@ -264,6 +265,8 @@ def prediction(source: Any, *, observations: bool = False) -> Drawing:
         raise BnnvizError("The prediction has no scene with data; give a run, or both parts of a frame.", "source")
     if observations:
         part = {**part, **_observations(source, kind, part)}
+    if kind == AGAINST and not isinstance(source, Mapping):
+        part = {**part, **_intervals(source)}
     figure = Prediction()
     figure.begin({"data": scene["data"]})
     return figure.draw({name: value for name, value in part.items() if name != "current"})
@@ -283,6 +286,17 @@ def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.
 
     found = predict(parts.network_draws(source), np.asarray(part["x"], dtype=float)[:, None], _OBSERVED)
     return {f"observed_{end}": found.quantiles[level] for end, level in zip(("lo", "hi"), _OBSERVED, strict=True)}
+
+
+def _intervals(source: Any) -> dict[str, Any]:
+    """Return the ends of 95 % intervals of the test rows, which a frame approximates by symmetric ones."""
+    from bnnviz.engine.evaluation.observables import ObservationLaw, quantiles
+
+    predictor, theta = network(source)
+    law = ObservationLaw(predictor.target, theta, predictor.target.outputs(theta, predictor.inputs))
+    low, high = (each.ravel() for each in quantiles(law, np.full(len(theta), 1 / len(theta)), _OBSERVED))
+    inside = (low <= predictor.observed) & (predictor.observed <= high)
+    return {"lo": low, "hi": high, "coverage": float(inside.mean())}
 
 
 def _part(source: Any) -> parts.FramePart:

@@ -13,6 +13,7 @@ from bnnviz import diagnostics, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.engine.evaluation.observables import ObservationLaw, quantiles
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.predictive.prediction import prediction
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((12, 2))
@@ -128,6 +129,15 @@ def test_quantiles_of_draws_of_very_different_size_are_those_of_the_mixture() ->
     levels = (0.05, 0.3, 0.5, 0.7, 0.95)
     roots = [optimize.brentq(lambda u, p: stats.norm.cdf(u - f).mean() - p, -60, 150, (p,)) for p in levels]
     np.testing.assert_allclose(np.log(quantiles(law, np.full(5, 0.2), levels)[:, 0]), roots, atol=1e-5)
+
+
+def test_a_figure_of_test_rows_has_the_quantiles_of_skewed_observations() -> None:
+    run = few("log_normal")
+    expected = run.predict(X, (0.025, 0.975)).quantiles
+    low, height = next((each.y, each.dy) for each in prediction(run).marks if each.label == "95 % interval")
+    order = np.argsort(KINDS["log_normal"][1])
+    np.testing.assert_allclose(low, expected[0.025][order], rtol=1e-4)
+    np.testing.assert_allclose(low + height, expected[0.975][order], rtol=1e-4)
 
 
 def test_several_outputs_are_predicted_by_their_own_noises() -> None:
