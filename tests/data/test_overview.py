@@ -17,6 +17,7 @@ from tests.data.odd_tables import KINDS, column
 ROWS = 12
 ODD = {
     "id": range(ROWS),
+    "flat id": [f"A{i:03d}" for i in range(ROWS)],
     "size": [f"{i / 7:.3f}" for i in range(ROWS)],
     "colour": ["red", "green", ""] * 4,
     "day": [f"2024-01-{i + 1:02d}" for i in range(ROWS)],
@@ -30,6 +31,7 @@ ODD = {
 FILE = "\n".join([",".join(ODD), *(",".join(map(str, row)) for row in zip(*ODD.values(), strict=True))]).encode()
 KINDS_OF = {
     "id": "row number",
+    "flat id": "row number",
     "size": "number",
     "colour": "category",
     "day": "date",
@@ -59,8 +61,8 @@ def test_each_column_is_described_whatever_the_others_are() -> None:
     assert columns["colour"].missing == 4 and columns["colour"].levels == 2 and columns["nothing"].missing == ROWS
     assert columns["size"].examples == ("0", "0.143", "0.286") or columns["size"].examples[1] == "0.143"
     assert [name for name, each in columns.items() if each.is_refused] == list(REFUSED)
-    assert [name for name, each in columns.items() if each.is_passed_over] == ["id", "same", "nothing"]
-    assert overview(FILE, missing=("-999",)).columns[8].missing == 1
+    assert [name for name, each in columns.items() if each.is_passed_over] == ["id", "flat id", "same", "nothing"]
+    assert overview(FILE, missing=("-999",)).columns[9].missing == 1
 
 
 def test_what_is_read_without_the_refused_columns_agrees_with_the_overview() -> None:
