@@ -16,9 +16,9 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
-from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run import failures
 from bnnviz.engine.run.device import Clock, check_state, choose_device, keep_freed, threads_for, using_threads
+from bnnviz.engine.run.failures import Waiting
 from bnnviz.engine.run.initialization import (
     Descent,
     Start,
