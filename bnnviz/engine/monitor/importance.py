@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
@@ -12,6 +11,7 @@ from bnnviz.engine.monitor.mixing import stated
 from bnnviz.engine.monitor.variances import EFFORT, is_clear, measured_variance_inflation
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import AnyRun
+from bnnviz.engine.run.draw_store import resampled
 from bnnviz.messages import Message
 
 _MOST_VARIANCES = 3  # rows of the table
@@ -19,13 +19,6 @@ _MOST_MOMENTS = 50  # dimensions
 POOR, GOOD_K, BAD_K = 0.05, 0.7, 1.0
 CLEAR_WEIGHTED = 3.0  # standard errors: weights are examined once, a chain repeatedly
 _FAR = 5  # standard errors
-
-
-def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
-    """Return draws (count, dim) resampled systematically by their log weights (draws,); empty without weights."""
-    if not np.isfinite(logs).any():
-        return draws[:0]
-    return draws[torch.as_tensor(diagnostics.systematic(logs, count), device=draws.device)]
 
 
 class Importance:

@@ -9,8 +9,7 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run import checkpoint
-from bnnviz.engine.run.draw_store import BlockStore
-from bnnviz.engine.run.kept_draws import STORES, KeptDraws
+from bnnviz.engine.run.draw_store import STORES, BlockStore, KeptDraws
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 from bnnviz.samplers.tree import as_dicts

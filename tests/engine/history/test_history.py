@@ -20,7 +20,7 @@ from bnnviz.engine.history.fork import Fork, restored
 from bnnviz.engine.history.timeline import Checkpoint, History
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
-from bnnviz.engine.run import draw_store, kept_draws
+from bnnviz.engine.run import draw_store
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
