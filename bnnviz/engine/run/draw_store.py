@@ -1,4 +1,4 @@
-"""Keep the draws of a run in one buffer for all chains, and share them between checkpoints of one run."""
+"""Keep the draws of a run with their weights and integrals along the paths, and share them between checkpoints."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import torch
 from bnnviz import samplers, targets
 from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run import failures
+from bnnviz.engine.run.checkpoint import Restorable, TargetFingerprint
 from bnnviz.engine.run.device import Clock, check_state, choose_device, keep_freed, threads_for, using_threads
 from bnnviz.engine.run.failures import Waiting
 from bnnviz.engine.run.initialization import (
@@ -28,7 +29,6 @@ from bnnviz.engine.run.initialization import (
     random_points,
     refit,
 )
-from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
 from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message

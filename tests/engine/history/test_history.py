@@ -311,7 +311,7 @@ def all_come_back(history: History, had: dict[int, Any]) -> int:
 @pytest.mark.slow
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
-    monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
+    monkeypatch.setattr(draw_store, "LIVE_CAPACITY", 32)
     history, run = History(), ViewedRun(spec_of(chains=3))
     had = noted(history, run, 25, 1250)
     assert run.store.every >= 4
