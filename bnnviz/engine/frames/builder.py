@@ -11,9 +11,18 @@ import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, weights
-from bnnviz.engine.frames import correlations, density, graph
-from bnnviz.engine.frames.counts import Counts, Rates
 from bnnviz.engine.frames.own_table import OwnTable
+from bnnviz.engine.frames.parts import (
+    Counts,
+    Rates,
+    contour,
+    coordinate_blocks,
+    correlations,
+    histogram,
+    line,
+    network_layers,
+    network_weights,
+)
 from bnnviz.engine.frames.selection import Selection, projected
 from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.monitor.importance import Importance
@@ -52,9 +61,9 @@ class FrameBuilder:
         self._selection = Selection(run)
         self._chosen_plane: dict[str, Any] | None = None
         self.components = Components(run)
-        self._blocks = correlations.blocks(target)
+        self._blocks = coordinate_blocks(target)
         self._block = self._blocks[0]
-        self._layers = [] if run.sampler.traits.weighted else graph.layers(target)
+        self._layers = [] if run.sampler.traits.weighted else network_layers(target)
         self._seq = self._last_steps = 0
         self._rates = Rates()
         self._variances, self._mixing = Variances(run), LiveMixing(run, self.predictor)
@@ -74,10 +83,10 @@ class FrameBuilder:
             "table": self._table,
             "trace": self._trace,
             "acf": self._acf,
-            "weights": lambda fast: correlations.part(run.store, run.alive, self._block, self.components),
+            "weights": lambda fast: correlations(run.store, run.alive, self._block, self.components),
             "marginal": self._marginal,
             "density": self._density,
-            "graph": lambda fast: graph.part(run, self.components),
+            "graph": lambda fast: network_weights(run, self.components),
             "selection": lambda fast: self._selection.part(self.plane(), self.components.followed, self.predictor),
             "prediction": lambda fast: self._predicted("prediction"),
             "spread": lambda fast: self._predicted("spread"),
@@ -158,7 +167,7 @@ class FrameBuilder:
         exact, truth = None, None
         if has_density:
             curved = run.sampler.traits.functional
-            exact = {"label": self._names[0], **density.line(target), "curved": curved}
+            exact = {"label": self._names[0], **line(target), "curved": curved}
         if target.mean() is not None:
             truth = {"mean": target.mean(), "sd": np.sqrt(np.diag(target.cov()))}
         return {
@@ -188,13 +197,12 @@ class FrameBuilder:
             speed = 3.5
             window = (window[0] if window else (-3.5, 3.5), (-speed, speed))
         x_range, y_range = window or ((-3.0, 3.0), (-3.0, 3.0))
-        contour = density.contour(target, x_range, y_range) if target.dim == 2 else None
         return {
             "x_label": plane.labels[0],
             "y_label": plane.labels[1],
             "x_range": x_range,
             "y_range": y_range,
-            "contour": contour,
+            "contour": contour(target, x_range, y_range) if target.dim == 2 else None,
         }
 
     def plane(self) -> Projection:
@@ -367,7 +375,7 @@ class FrameBuilder:
 
     def _density(self, fast: bool) -> dict[str, Any]:
         """Return the histogram of the draws, with past densities of the watched chain if its states are densities."""
-        part = density.histogram(self.run)
+        part = histogram(self.run)
         if not part or not self.run.sampler.traits.functional or self.run.chain_trace.now is None:
             return part and part | {"curves": None}
         line = np.linspace(*self.run.target.window()[0], _CURVE_POINTS)
