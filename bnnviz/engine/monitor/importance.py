@@ -8,11 +8,11 @@ from torch import Tensor
 from bnnviz import diagnostics
 from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.monitor.mixing import stated
-from bnnviz.engine.monitor.variances import EFFORT, is_clear, measured_variance_inflation
-from bnnviz.engine.monitor.words import number, variance_rows, with_error
+from bnnviz.engine.monitor.variances import EFFORT, is_clear, measured_variance_inflation, variance_rows, with_error
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.run.draw_store import resampled
 from bnnviz.messages import Message
+from bnnviz.numerals import number
 
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions

@@ -16,9 +16,9 @@ from bnnviz import diagnostics
 from bnnviz.engine.evaluation.draw_table import DrawTable
 from bnnviz.engine.evaluation.predictions import Predictor, evenly
 from bnnviz.engine.monitor.components import canonical_form
-from bnnviz.engine.monitor.words import number
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.throttle import Throttle
+from bnnviz.numerals import number
 
 
 class MixingEffort(NamedTuple):

@@ -17,9 +17,9 @@ import numpy as np
 
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.identity import has_edge
-from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
+from bnnviz.numerals import named_chains
 from bnnviz.samplers.base import ENERGY
 from bnnviz.targets import BNN
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,9 @@ from bnnviz.engine.monitor.components import Component
 from bnnviz.engine.monitor.identity import says_nothing
 from bnnviz.engine.monitor.mixing import rhat_tone, stated
 from bnnviz.engine.monitor.move_warnings import of_moves
-from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
+from bnnviz.numerals import number
 
 
 class SteinEffort(NamedTuple):
@@ -251,3 +252,16 @@ def _tone(ratio: float, z: float, draws: int) -> str:
         return ""
     wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)
     return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
+
+
+def with_error(value: float, error: float) -> str:
+    """Format a value with its standard error."""
+    return f"{value:.2f} ± {number(error, '.2f')}"
+
+
+def variance_rows(columns: Iterable[tuple[str, float, float, float, str]]) -> list[list[str]]:
+    """Return rows (label, text, tone) of variances and known ones, from name, variance, error, truth and tone."""
+    return [
+        [f"Variance of {name}; true {true:.3g}", with_error(variance, error), tone]
+        for name, variance, error, true, tone in columns
+    ]

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from bnnviz import targets
-from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.run.descent import Descent, QuasiNewton
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message, Remedy
+from bnnviz.numerals import named_chains
 from bnnviz.samplers import Sampler
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN, Target
