@@ -25,9 +25,8 @@ from bnnviz.engine.frames.parts import (
 )
 from bnnviz.engine.frames.selection import Selection, projected
 from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
-from bnnviz.engine.monitor.importance import Importance
+from bnnviz.engine.monitor.importance import Importance, TestMetrics
 from bnnviz.engine.monitor.mixing import LiveMixing
-from bnnviz.engine.monitor.test_metrics import TestMetrics
 from bnnviz.engine.monitor.variances import Variances
 from bnnviz.engine.protocol import MOVING, AnyRun
 from bnnviz.errors import BnnvizError
