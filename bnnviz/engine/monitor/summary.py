@@ -16,9 +16,8 @@ from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.approximation import measured_approximation, of_approximation
-from bnnviz.engine.monitor.gradients import of_gradient
 from bnnviz.engine.monitor.mixing import measured_mixing
-from bnnviz.engine.monitor.move_warnings import of_moves
+from bnnviz.engine.monitor.move_warnings import of_gradient, of_moves
 from bnnviz.engine.monitor.run_warnings import FEW, of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
 from bnnviz.engine.monitor.verdict import verdict

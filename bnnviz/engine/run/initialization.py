@@ -100,7 +100,7 @@ def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
 
     Automatic differentiation gives 0 if a function rounds, compares, or detaches a tensor. A process then never
     bounces, and a tree never turns. Samplers that reject after a given number of steps remain valid random walks;
-    `bnnviz.engine.monitor.gradients` reports gradients that are only partly wrong.
+    `bnnviz.engine.monitor.move_warnings` reports gradients that are only partly wrong.
     """
     stats = sampler.sample_stats()
     is_walk = "acceptance_rate" in stats and "reached_max_treedepth" not in stats

@@ -11,9 +11,8 @@ from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, targe
 from traced_loop import begun, sampling, traced_kernel
 
 from bnnviz.engine.compilation import compiled_step
-from bnnviz.engine.compilation.lifting import lift_floats
 from bnnviz.engine.compilation.torch_internals import traced
-from bnnviz.engine.compilation.tracing import TracedProgram, form_of, trace
+from bnnviz.engine.compilation.tracing import TracedProgram, form_of, lift_floats, trace
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
