@@ -12,6 +12,7 @@ from torch import Tensor
 from bnnviz import diagnostics
 from bnnviz.data import Standardiser
 from bnnviz.engine.evaluation.observables import ObservationLaw
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.targets import BNN
 
@@ -382,3 +383,24 @@ def scores(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> dic
         right = float((mean.argmax(-1) == y).mean())
         return {"accuracy": right, "ece": diagnostics.calibration_error(mean, y), "nll": nll}
     return {"rmse": float(np.sqrt(np.square(mean - y).mean())), "nll": nll}
+
+
+class DrawTable:
+    """Cache functions of evenly thinned draws; ``evaluate`` returns (n, values) for draws (n, dim)."""
+
+    def __init__(self, run: AnyRun, evaluate: Callable[[Tensor], np.ndarray]) -> None:
+        self._run, self._evaluate = run, evaluate
+        self._known: dict[Key, np.ndarray] = {}
+
+    def values(self, most: int, at_once: float = np.inf) -> np.ndarray:
+        """Return the values (chains, draws, values) of at most ``most`` draws of all living chains."""
+        run = self._run
+        keys = chosen_draws(run.store, run.alive, most)
+        missing = [key for key in keys if key not in self._known][: int(min(at_once, len(keys)))]
+        if missing:
+            self._known.update(zip(missing, self._evaluate(weights(run.store, missing)), strict=True))
+        self._known = {key: self._known[key] for key in keys if key in self._known}
+        # The keys of a slot are adjacent: the known ones are the start of every chain.
+        chains = max(int(run.alive.sum()), 1)
+        rows = np.array(list(self._known.values())[: len(self._known) // chains * chains], dtype=float)
+        return rows.reshape(-1, chains, rows.shape[1]).swapaxes(0, 1) if rows.size else np.empty((chains, 0, 1))

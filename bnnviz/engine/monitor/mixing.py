@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.draw_table import DrawTable
-from bnnviz.engine.evaluation.predictions import Predictor, evenly
+from bnnviz.engine.evaluation.predictions import DrawTable, Predictor, evenly
 from bnnviz.engine.monitor.components import canonical_form
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.throttle import Throttle
