@@ -277,10 +277,8 @@ class FrameBuilder:
             return {}
         current = run.chain_trace.current_point()
         if not run.sampler.traits.weighted:
-            make = self.predictor.spread if name == "spread" else self.predictor.part
-            return make(run.store, run.alive, current)
-        theta = self._importance.current(_RESAMPLED)
-        return self.predictor.spread_of(theta) if name == "spread" else self.predictor.part_of(theta, current)
+            return self.predictor.part(name, run.store, run.alive, current)
+        return self.predictor.part_of(name, self._importance.current(_RESAMPLED), current)
 
     def _status(self, fast: bool) -> dict[str, Any]:
         run = self.run
