@@ -133,8 +133,6 @@ def test_a_run_that_goes_on_measures_seldom_and_what_is_new(monkeypatch):
     live._pace.expire()
     live.take(component)
     assert evaluated == [] and live.found is found, "there are no other draws"
-    live.forget()
-    assert math.isnan(live.found.energy) and live.rows() == []
 
 
 def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):

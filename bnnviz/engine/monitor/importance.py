@@ -30,10 +30,6 @@ class Importance:
 
     def __init__(self, run: AnyRun) -> None:
         self._run = run
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop the resampled draws."""
         self._key: tuple[int, int] | None = None
         self._rows: list[list[str]] = []
         self.messages: list[Message] = []  # that the draws miss a part of the density, although the weights are even
@@ -124,10 +120,6 @@ class TestMetrics:
             # The import takes a second or two: do it before anyone waits for a frame.
             diagnostics.learn_metrics()
         self.emits = ("history", picture) if measurable else ()
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop results of earlier draws."""
         self._key: tuple[int, int] | None = None
         self._parts: dict[str, dict[str, Any]] = {}
         self._lines: dict[str, list[tuple[int, float, float]]] = {}

@@ -114,14 +114,10 @@ class LiveMixing:
     """Measure a live run within a small fraction of its time; the rows state the step."""
 
     def __init__(self, run: AnyRun, predictor: Predictor | None) -> None:
-        self._run, self._predictor = run, predictor
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop results of earlier draws."""
+        self._run = run
         self.found, self._step = MixingEss(), 0
-        self._values = _Values(self._run, self._predictor, LIVE.points)
-        self._ordered = _OrderedWeights(self._run, LIVE.weights)
+        self._values = _Values(run, predictor, LIVE.points)
+        self._ordered = _OrderedWeights(run, LIVE.weights)
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:

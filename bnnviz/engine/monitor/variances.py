@@ -46,10 +46,6 @@ class Variances:
 
     def __init__(self, run: AnyRun) -> None:
         self._run = run
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop results of earlier draws."""
         self.ess = self.rhat = self._tail = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # until these draws
         self._inflation: diagnostics.VarianceInflation | None = None
