@@ -49,8 +49,8 @@ class Predictor:
             self.kind = "area" if inputs == 2 and likelihood.name == "bernoulli" else "classes"
         self.forget()
         data, (x, y) = target.data_set, training_rows(target)
-        #: The map to the network's scale, None for data without one.
-        self.scale = None if data is None else data.standardiser
+        #: The map to the network's scale; None for images, and for data without one.
+        self.scale = getattr(data, "standardiser", None)
         if self.kind == "band":
             self.range = _widened(x[:, 0], 0.3)
             reach = None if data is None else data.test_interval
