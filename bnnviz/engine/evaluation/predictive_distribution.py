@@ -161,7 +161,9 @@ def predict(
     draws: int | None = None,
 ) -> PredictiveDistribution:
     """Predict rows (rows, ...) in the units of the data with all draws, or as many as a few seconds allow."""
-    quantiles = checked_levels(quantiles)
+    quantiles = [float(level) for level in quantiles]
+    if not all(0 < level < 1 for level in quantiles):
+        raise BnnvizError(f"quantiles must be above 0 and below 1, not {quantiles}.", "quantiles")
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
     kept = evenly(len(theta), max(_LEAST_DRAWS, _MOST_WORK // max(len(rows), 1)) if draws is None else draws)
     theta, shares = theta[torch.as_tensor(kept, device=theta.device)], shares[kept] / shares[kept].sum()
@@ -205,14 +207,6 @@ def predict(
         quantiles=dict(zip(quantiles, levels, strict=True)),
         class_names=[],
     )
-
-
-def checked_levels(quantiles: Sequence[float]) -> list[float]:
-    """Return the probabilities of quantiles, checked to be between 0 and 1."""
-    levels = [float(level) for level in quantiles]
-    if not all(0 < level < 1 for level in levels):
-        raise BnnvizError(f"quantiles must be above 0 and below 1, not {levels}.", "quantiles")
-    return levels
 
 
 def _numbers(

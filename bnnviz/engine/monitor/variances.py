@@ -87,23 +87,18 @@ class Variances:
         if cov is not None and run.target.dim <= _MOST_MOMENTS and self._count >= _FEWEST_DRAWS:
             moments = diagnostics.moments_with_errors(run.draws.astype(float))
             self._moments = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
-            self._weighted = self._reweighed()
+            self._weighted = []
+            every = max(1, self._count // _WEIGHED)
+            weights = run.event_weights(every)  # that correct the bias of draws at events
+            if weights is not None:
+                rows, weights = run.draws[:, ::every].reshape(-1, run.target.dim).astype(float), weights.ravel()
+                mean = np.average(rows, axis=0, weights=weights)
+                self._weighted = np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
             # It would be redundant for draws spread evenly along the path.
             self._path = run.path_moments() if self._weighted else None
         if self._count >= max(_FEW_DRAWS, EFFORT.growth * self._tried):
             self._tried, self._tried_at = self._count, run.steps
             self._inflation = measured_variance_inflation(run)
-
-    def _reweighed(self) -> list[float]:
-        """Return the variances of draws at events with the weights that correct their bias."""
-        draws = self._run.draws.astype(float)
-        every = max(1, draws.shape[0] * draws.shape[1] // _WEIGHED)
-        weights = self._run.event_weights(every)
-        if weights is None:
-            return []
-        rows, weights = draws[:, ::every].reshape(-1, draws.shape[2]), weights.ravel()
-        mean = np.average(rows, axis=0, weights=weights)
-        return np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
 
     def _judge(self) -> None:
         """Compare the variances with the known ones, and otherwise judge them by Stein's identity."""
@@ -142,7 +137,10 @@ class Variances:
 
     def _known_rows(self) -> list[list[str]]:
         ratios, z = _judged(*self._moments)
-        tones = [_tone(*judged, self._count) for judged in zip(ratios, z, strict=True)]
+        # A large but insignificant deviation is neither good nor bad.
+        wrong = (np.abs(z) > 5) | ((np.abs(z) > 3) & ((ratios <= 0.7) | (ratios >= 1.4)))
+        tones = np.where(wrong, "bad", np.where(np.abs(ratios - 1) < _NEAR, "good", ""))
+        tones = np.where(np.isfinite(z) & (self._count >= _FEW_DRAWS), tones, "").tolist()
         if self._run.target.dim > _MOST_VARIANCES:
             worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
             return [["Variance / truth (worst)", f"{ratios[worst]:.2f}", tones[worst]]]
@@ -240,14 +238,6 @@ def measured_variance_inflation(
         found = np.isfinite(logs[:, ::every])
         potential, gradient = np.where(found, potential, 0.0), np.where(found[..., None], gradient, 0.0)
     return diagnostics.variance_inflation(draws.double().cpu().numpy(), potential, gradient, every, logs)
-
-
-def _tone(ratio: float, z: float, draws: int) -> str:
-    """Judge a variance; a large but insignificant deviation is neither good nor bad."""
-    if draws < _FEW_DRAWS or not np.isfinite(z):
-        return ""
-    wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)
-    return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
 
 
 def with_error(value: float, error: float) -> str:

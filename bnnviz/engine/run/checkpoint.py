@@ -15,7 +15,6 @@ from bnnviz import samplers, targets
 from bnnviz.engine.run.draw_store import STORES, BlockStore, KeptDraws
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
-from bnnviz.samplers import Sampler
 from bnnviz.samplers.tree import as_dicts, flat, restored
 from bnnviz.specs.forms import (
     Check,
@@ -120,11 +119,11 @@ def _is_store(value: Any) -> bool:
     return steps and fits and bool((value["counts"] >= 0).all() and (value["made"] >= value["counts"]).all())
 
 
-def _is_point(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 2 and len(value) == 1
-
-
-_FINGERPRINT = {"dim": is_count, "x": _is_point, "potential": lambda value: isinstance(value, float)}
+_FINGERPRINT = {
+    "dim": is_count,
+    "x": lambda value: isinstance(value, Tensor) and value.is_floating_point() and value.shape[:-1] == (1,),
+    "potential": lambda value: isinstance(value, float),
+}
 #: Checks of the parts of a checkpoint.
 _CONTENTS: dict[str, Check] = {
     **dict.fromkeys(("spec", "begun"), is_spec),
@@ -144,18 +143,6 @@ _CONTENTS: dict[str, Check] = {
     "compiled_since": or_none(is_count),
     "rejected": lambda value: isinstance(value, dict) and value.keys() <= {"count", "first"},
 }
-
-
-def restored_state(sampler: Sampler, saved: dict[str, Any], chains: int, dtype: torch.dtype) -> Any:
-    """Return the saved state of a prepared sampler; raise for another number of chains or dimensions."""
-    state = restored(get_type_hints(type(sampler).init)["return"], saved, sampler.target.device)
-    x, dim = getattr(state, "x", None), sampler.target.dim
-    if x is not None and (x.shape != (chains, dim) or x.dtype != dtype):
-        raise damaged("x")
-    for name, part in zip(state._fields, state, strict=True):
-        if name != "adaptation" and any(tensor.ndim and len(tensor) != chains for tensor in flat(part)):
-            raise damaged(name)
-    return state
 
 
 _SEED_BYTES = 7  # of a digest: a seed has eight, including a sign
@@ -276,7 +263,14 @@ class Restorable(KeptDraws):
         self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)
         self.origin = None if saved["origin"] is None else saved["origin"].to(self.device)
         self.sampler.prepare(self.target, self.mode)
-        self.state = restored_state(self.sampler, saved["kernel"], self.spec.chains, self.dtype)
+        kind = get_type_hints(type(self.sampler).init)["return"]
+        self.state = restored(kind, saved["kernel"], self.sampler.target.device)
+        x, chains = getattr(self.state, "x", None), self.spec.chains
+        if x is not None and (x.shape != (chains, self.target.dim) or x.dtype != self.dtype):
+            raise damaged("x")
+        for name, part in zip(self.state._fields, self.state, strict=True):
+            if name != "adaptation" and any(tensor.ndim and len(tensor) != chains for tensor in flat(part)):
+                raise damaged(name)
         self.target.rejected = RejectedPoints(**saved["rejected"])
         if len(saved["rng"]) == len(self.rng.get_state()):
             self.rng.set_state(saved["rng"])

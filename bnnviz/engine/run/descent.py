@@ -69,7 +69,12 @@ class Descent:
         self.potential, slope = self._seen().gradient(self.x)
         lost = ~(torch.isfinite(self.potential) & torch.isfinite(slope).all(-1))
         if bool(lost.any()):
-            slope = self._turned_back(slope, lost[:, None])
+            # Lost chains move halfway back to a finite U, with zero momentum.
+            self._last = torch.where(lost[:, None], self._last, self.x)
+            self.x = torch.where(lost[:, None], 0.5 * (self.x + self._last), self.x)
+            self._mean, self._square, slope = (
+                torch.where(lost[:, None], 0.0, part) for part in (self._mean, self._square, slope)
+            )
         else:
             self._last = self.x
         rate = self.target.descent_rate * (1 - self.taken / self.steps)
@@ -77,13 +82,6 @@ class Descent:
         number, rates = torch.tensor([[self.taken], [rate]], dtype=torch.float64, device=self.x.device)
         move, self._mean, self._square = adam(slope, self._mean, self._square, number, rates)
         self.x = self.x - move
-
-    def _turned_back(self, slope: Tensor, lost: Tensor) -> Tensor:
-        """Move lost chains (chains, 1) halfway back to a finite U, with zero momentum."""
-        self._last = torch.where(lost, self._last, self.x)
-        self.x = torch.where(lost, 0.5 * (self.x + self._last), self.x)
-        self._mean, self._square = (torch.where(lost, 0.0, part) for part in (self._mean, self._square))
-        return torch.where(lost, 0.0, slope)
 
     @property
     def seconds_left(self) -> float:

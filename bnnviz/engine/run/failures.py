@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -29,7 +30,10 @@ def edge_between(target: Target, inside: Tensor, outside: Tensor) -> Tensor:
     """
     target = target.clone()
     found = torch.isfinite(target.defined_potential(inside)) & ~torch.isfinite(target.defined_potential(outside))
-    found &= ~_finite_in_double(target, outside)
+    if outside.dtype != torch.float64:
+        with contextlib.suppress(Exception):  # a function of the user may be of one precision
+            double = target.clone().to(outside.device, torch.float64).defined_potential(outside.double())
+            found &= ~torch.isfinite(double)
     if not bool(found.any()):
         return found
     low, high = torch.zeros(len(inside), 1).to(inside), torch.ones(len(inside), 1).to(inside)
@@ -43,8 +47,12 @@ def edge_between(target: Target, inside: Tensor, outside: Tensor) -> Tensor:
     return found & (last.abs() < _HUGE.get(inside.dtype, 1e12))
 
 
-def has_edge_around(target: Target, points: Tensor, length: float) -> bool:
-    """Return whether there is an edge near points (n, dim), along the axes; U must be finite at one."""
+def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
+    """Return whether an edge of the support is near a chain at x (dim,) and its starting points (chains, dim)."""
+    if not bool((x.abs() < _OVERFLOWS).all() and torch.isfinite(begun).all()):
+        return False
+    points = torch.cat([begun, x[None]])
+    length = 1e-3 + float((points - points[0]).abs().max())
     finite = torch.isfinite(target.clone().defined_potential(points))
     if not bool(finite.any()):
         return False
@@ -54,18 +62,6 @@ def has_edge_around(target: Target, points: Tensor, length: float) -> bool:
     rays = rays / torch.linalg.vector_norm(rays, dim=1, keepdim=True).clamp_min(1e-30)
     outside = torch.cat([start + times * length * rays for times in _TIMES])
     return bool(edge_between(target, start.expand_as(outside), outside).any())
-
-
-def _finite_in_double(target: Target, x: Tensor) -> Tensor:
-    """Return whether U is finite in double precision, (n,); False if double is in use or unsupported."""
-    nowhere = torch.zeros(len(x), dtype=torch.bool, device=x.device)
-    if x.dtype == torch.float64:
-        return nowhere
-    try:
-        potential = target.clone().to(x.device, torch.float64).defined_potential(x.double())
-    except Exception:  # noqa: BLE001 - a function of the user may be of one precision
-        return nowhere
-    return torch.isfinite(potential)
 
 
 #: Settings that may be too large if every chain meets non-finite values.
@@ -102,26 +98,21 @@ def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, no
         return None
     for step, chain in found.nonzero()[:_PLACES].tolist():
         points = sampler.tried(step_batch, step, chain)
-        points = points if points is None else points[torch.isfinite(points).all(-1)]
-        if points is not None and not bool((points.abs() < _OVERFLOWS).all()):
-            continue
-        at = "" if points is None else _where_infinite(target, points)
-        where = f"{at}step {step_batch.first_step + step}"
+        where = f"step {step_batch.first_step + step}"
+        if points is not None:
+            points = points[torch.isfinite(points).all(-1)]
+            if not bool((points.abs() < _OVERFLOWS).all()):
+                continue
+            points = points[target.clone().defined_potential(points) == -torch.inf]
+            numbers = [f"{value:.4g}" for value in points[:1, :_SHOWN].flatten().tolist()]
+            numbers += ["..."] if numbers and points.shape[1] > _SHOWN else []
+            where = f"x = ({', '.join(numbers)}), {where}" if numbers else where
         if not rejects(sampler):
             return Message("infinite_density", chain=chain, where=where, cause=_CAUSE)
         fate = "have no weight" if sampler.traits.weighted else "are rejected"
         notes.append(Message("infinite_points", where=f"{where}, chain {chain}", fate=fate, cause=_CAUSE))
         return None
     return None
-
-
-def _where_infinite(target: Target, points: Tensor) -> str:
-    """Return the first of the points (n, dim) with U at minus infinity, and a comma; "" without one."""
-    found = points[target.clone().defined_potential(points) == -torch.inf]
-    if not len(found):
-        return ""
-    numbers = [f"{value:.4g}" for value in found[0, :_SHOWN].tolist()]
-    return f"x = ({', '.join([*numbers, '...'] if found.shape[1] > _SHOWN else numbers)}), "
 
 
 def stopped(sampler: Sampler, chain: int, step: int) -> Message:
@@ -166,14 +157,6 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: l
             sampler=sampler.registered,
         )
     return None
-
-
-def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
-    """Return whether a chain at x (dim,) is at an edge of the support, given starting points (chains, dim)."""
-    if not bool((x.abs() < _OVERFLOWS).all() and torch.isfinite(begun).all()):
-        return False
-    points = torch.cat([begun, x[None]])
-    return has_edge_around(target, points, 1e-3 + float((points - points[0]).abs().max()))
 
 
 class RunawayWatch:

@@ -494,7 +494,7 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        backend = SimpleNamespace(spawn=lambda coroutine: asyncio.run_coroutine_threadsafe(coroutine, loop))
+        backend = SimpleNamespace(client=SimpleNamespace(loop=SimpleNamespace(asyncio_loop=loop)))
         handle = live_handle.LiveHandle(backend, plain(), play=True, fixed={"factory": PLAIN, "origin": None})
         handle._actor = SimpleNamespace(frame=slowly)
         handle._up.set()
