@@ -28,9 +28,8 @@ import torch
 
 from bnnviz import cpp, paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
-from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.native_step import ProgramPartLoop, eager_kernel, native_form
-from bnnviz.engine.compilation.step_loop import ProgramLoop
+from bnnviz.engine.compilation.step_loop import CompiledKernel, ProgramLoop
 from bnnviz.engine.compilation.torch_internals import Program
 from bnnviz.engine.compilation.tracing import (
     READS_ON_HOST,
