@@ -80,6 +80,8 @@ class View:
         if self.pointer is not None:
             self.pointer.editable = bool((scene.get("data") or {}).get("editable")) and self.figure.name == "prediction"
         self._part = None
+        for window in (self._x, self._y):
+            window.restart()
         self._show(self.figure.blank())
         for window in (self._x, self._y):
             window.restart()
