@@ -16,7 +16,7 @@ exceeds its estimate. Draws with non-finite U have no weight. Neither metric det
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,21 +31,11 @@ from bnnviz.targets import BNN
 
 _NEAR, _FAR = 0.01, 0.1  # total variation distances: below the first the tail is ignored, the second is reported
 _AT_ONCE = 256  # draws
+_WORK, _MOST_DRAWS, _LEAST_DRAWS = 3e9, 2000, 200  # multiply-adds of U, and draws, for the weights
 _OUTSIDE = 1e-3  # reported share of draws with non-finite U: fewer may be overflows
 
 
-class WeightEffort(NamedTuple):
-    """Limits on the cost of weights: multiply-adds of U, and the maximum and minimum number of draws."""
-
-    work: float = 3e9
-    draws: int = 2000
-    least_draws: int = 200
-
-
-_EFFORT = WeightEffort()
-
-
-def measured_approximation(run: AnyRun, effort: WeightEffort = _EFFORT) -> dict[str, float | None]:
+def measured_approximation(run: AnyRun) -> dict[str, float | None]:
     """Return metrics of a sampler's approximation; {} for samplers without an approximation of known density.
 
     ``pareto_k`` is the shape of the weights' tail, ``total_variation`` the distance from the density, and
@@ -55,8 +45,8 @@ def measured_approximation(run: AnyRun, effort: WeightEffort = _EFFORT) -> dict[
     if not run.sampler.traits.has_density:
         return {}
     names = ("pareto_k", "total_variation", "infinite_share")
-    count = int(min(effort.draws, effort.work / (2 * max(run.target.examples, 1) * max(run.target.row_work, 1))))
-    if count < effort.least_draws or not run.draws.size:
+    count = int(min(_MOST_DRAWS, _WORK / (2 * max(run.target.examples, 1) * max(run.target.row_work, 1))))
+    if count < _LEAST_DRAWS or not run.draws.size:
         return dict.fromkeys(names)
     x, log_density = run.sampler.approximation(seeded(0, run.device), run.state, count)
     if not len(x):

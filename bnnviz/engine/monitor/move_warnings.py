@@ -126,28 +126,14 @@ def of_gradient(run: AnyRun) -> Iterator[Message]:
     if not _close(together, torch.cat([target.defined_potential(point[None]).detach() for point in chosen])):
         yield Message("chains_interact", Remedy("reduce over the last axis only and avoid statistics over chains"))
         return
-    if remedies.rejects(run):
-        yield from _of_rounding(together)
+    rejects, dtype = remedies.rejects(run), together.dtype
+    largest = float(together.abs().nan_to_num(0.0, 0.0, 0.0).max())
+    grain = largest * torch.finfo(dtype).eps
+    if rejects and grain > _GRAIN:
+        ways = Remedy("subtract a constant from U"), remedies.DOUBLE
+        yield Message("rounding", *ways, largest=largest, dtype=str(dtype).removeprefix("torch."), grain=grain)
     found = fits(target.gradient, chosen[:_LINES], chosen[_LINES:], _LEAST)
-    yield from _of_fits(run, found.count(Fit.JUMP), found.count(Fit.OTHERWISE))
-
-
-def _of_rounding(potential: torch.Tensor) -> Iterator[Message]:
-    largest = float(potential.abs().nan_to_num(0.0, 0.0, 0.0).max())
-    grain = largest * torch.finfo(potential.dtype).eps
-    if grain > _GRAIN:
-        yield Message(
-            "rounding",
-            Remedy("subtract a constant from U"),
-            remedies.DOUBLE,
-            largest=largest,
-            dtype=str(potential.dtype).removeprefix("torch."),
-            grain=grain,
-        )
-
-
-def _of_fits(run: AnyRun, jumps: int, otherwise: int) -> Iterator[Message]:
-    rejects = remedies.rejects(run)
+    jumps, otherwise = found.count(Fit.JUMP), found.count(Fit.OTHERWISE)
     if otherwise >= _FEW:
         effect = "proposals are poor" if rejects else f"draws of {run.sampler.title} are biased"
         remedy = Remedy("make all of U differentiable")

@@ -32,7 +32,21 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
         findings = ["the likelihood does not define predictive intervals", *_of_chains(predictions, converges)]
         return _message("not_judged", findings, () if mixed else more, **values)
     rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
-    level, finding = (_of_classes if classes else _of_intervals)(metrics, rows)
+    if classes:
+        accuracy, expected = averaged["accuracy"], metrics["confidence"]
+        level = _off(accuracy, expected, count)
+        finding = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected)"
+        for rare in metrics.get("rare_classes", ()):
+            # By chance the average precision is the share of the rows.
+            precision = rare["average_precision"]
+            ranked = "" if precision is None else f" (average precision {precision:.2f})"
+            finding += (
+                f"; of {rare['rows']} rows of the rare class {rare['name']} {rare['recall']:.0%} are found{ranked}"
+            )
+    else:
+        half, most = averaged["coverage_50"], averaged["coverage_90"]
+        level = max(_off(half, 0.5, count), _off(most, 0.9, count))
+        finding = f"50% intervals cover {half:.0%} and 90% intervals {most:.0%} of {rows}"
     findings = [finding]
     ratio = ratio_to_baseline(averaged, found.get("baselines") or {}, classes)
     if ratio is not None:
@@ -63,28 +77,6 @@ def ratio_to_baseline(averaged: dict[str, Any], scores: dict[str, Any], classes:
         return None
     best = min(known, key=known.__getitem__)
     return best, averaged[key] / known[best]
-
-
-def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
-    """Return the level by the shares of rows in 50 % and 90 % intervals, and a message."""
-    shares = {0.5: metrics["averaged"]["coverage_50"], 0.9: metrics["averaged"]["coverage_90"]}
-    level = max(_off(share, expected, metrics["rows"]) for expected, share in shares.items())
-    return level, f"50% intervals cover {shares[0.5]:.0%} and 90% intervals {shares[0.9]:.0%} of {rows}"
-
-
-def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
-    """Return the level by the accuracy and the probabilities, and a message."""
-    accuracy, expected = metrics["averaged"]["accuracy"], metrics["confidence"]
-    rare = "".join(map(_of_rare, metrics.get("rare_classes", ())))
-    finding = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected){rare}"
-    return _off(accuracy, expected, metrics["rows"]), finding
-
-
-def _of_rare(found: dict[str, Any]) -> str:
-    """Return how well a rare class is found, and ranked (its average precision is its share of the rows by chance)."""
-    precision = found["average_precision"]
-    ranked = "" if precision is None else f" (average precision {precision:.2f})"
-    return f"; of {found['rows']} rows of the rare class {found['name']} {found['recall']:.0%} are found{ranked}"
 
 
 def _off(share: float, expected: float, rows: int) -> int:
