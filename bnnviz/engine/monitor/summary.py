@@ -15,13 +15,12 @@ from bnnviz.engine.evaluation.baselines import baselines
 from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor import remedies
-from bnnviz.engine.monitor.approximation import measured_approximation, of_approximation
+from bnnviz.engine.monitor.approximation import measured_approximation, measured_shift, of_approximation
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_gradient, of_moves
 from bnnviz.engine.monitor.run_warnings import FEW, of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
 from bnnviz.engine.monitor.verdict import verdict
-from bnnviz.engine.monitor.wider_proposals import measured_shift
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
 from bnnviz.targets import BNN
