@@ -118,7 +118,7 @@ class Run(Restorable):
         self.listeners: list[Callable[[StepBatch], None]] = []
         self.on_work: list[Callable[[], None]] = []  # called after each piece of work, including the start search
         self.on_move: list[Callable[[], None]] = []
-        self.on_renewal: list[Callable[[], None]] = []
+        self.renewals = 0  # how often the draws began anew
 
     @property
     def warmup_moves(self) -> int:
@@ -346,7 +346,8 @@ class Run(Restorable):
         if self._points is not None and self.sampler.traits.converges:
             # Chains after equally many steps are not distributed like the target, for any start.
             self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())
-            for listener in (*self.on_move, *self.on_renewal):  # no path connects the old and the new positions
+            self.renewals += 1
+            for listener in self.on_move:  # no path connects the old and the new positions
                 listener()
         self._end_warmup()
 
@@ -463,7 +464,8 @@ class Run(Restorable):
         if self.phase in ("warm-up", "sampling", "done"):
             self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.phase = "warm-up"
-        for listener in (*self.on_move, *self.on_renewal):
+        self.renewals += 1
+        for listener in self.on_move:
             listener()
 
     def _choose_kernel(self, name: str) -> None:
