@@ -96,10 +96,10 @@ class FrameBuilder:
         self._test_metrics = TestMetrics(run, self._importance) if weighted and self.predictor is not None else None
         self._counted, self._begun = Counts(), time.perf_counter()  # since the last change
         self._dotted = (0, -1)  # draws so far and basis of the dots
-        self._renewals = run.renewals
+        self._spent_before = run.spent_before
 
     def _keep_up(self) -> None:
-        if self._renewals != self.run.renewals:
+        if self._spent_before is not self.run.spent_before:  # the draws began anew
             self.forget()
 
     def look_like(self, other: FrameBuilder) -> None:

@@ -47,7 +47,6 @@ class Variances:
     def __init__(self, run: AnyRun) -> None:
         self._run = run
         self.ess = self.rhat = self._tail = self.followed = float("nan")
-        self._spent = self._run.seconds, self._run.gradients  # until these draws
         self._inflation: diagnostics.VarianceInflation | None = None
         self._clear = self._contradicted = False  # the inflation is significant; the known variances contradict it
         self.remark: Message | None = None  # that the draws are still too narrow, for no fault of the sampler
@@ -157,7 +156,8 @@ class Variances:
         """Return rows on the mixing of the first component, called ``label``."""
         if self._made < 0:
             return []
-        spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
+        seconds, gradients = self._run.spent_before
+        spent = self._run.seconds - seconds, (self._run.gradients - gradients) / 1e6
         rates = [self.ess / cost if cost > 0 else np.nan for cost in spent]
         texts = [number(rate, ",.0f" if rate >= 100 else ".2g") for rate in rates]
         return [

@@ -118,7 +118,7 @@ class Run(Restorable):
         self.listeners: list[Callable[[StepBatch], None]] = []
         self.on_work: list[Callable[[], None]] = []  # called after each piece of work, including the start search
         self.on_move: list[Callable[[], None]] = []
-        self.renewals = 0  # how often the draws began anew
+        self.spent_before = (0.0, 0)  # seconds and gradients before the draws began anew
 
     @property
     def warmup_moves(self) -> int:
@@ -346,7 +346,7 @@ class Run(Restorable):
         if self._points is not None and self.sampler.traits.converges:
             # Chains after equally many steps are not distributed like the target, for any start.
             self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())
-            self.renewals += 1
+            self.spent_before = self.seconds, self.gradients
             for listener in self.on_move:  # no path connects the old and the new positions
                 listener()
         self._end_warmup()
@@ -464,7 +464,7 @@ class Run(Restorable):
         if self.phase in ("warm-up", "sampling", "done"):
             self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.phase = "warm-up"
-        self.renewals += 1
+        self.spent_before = self.seconds, self.gradients
         for listener in self.on_move:
             listener()
 
