@@ -33,6 +33,11 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets import validation
 
 _END, _STEP = 9.0, 1 / 64  # of the interpolated z; beyond, with probability 1e-19, the map is linear
+PRIORS = ("equal", "fan_in", "learned")
+_LOGITS = 3.0
+#: Minimum number of weights of a learned scale. With fewer, the scale is poorly determined and the posterior has a
+#: ridge of constant product of weight and scale, which slows every sampler down.
+FEWEST = 10
 
 
 class WeightLaw(NamedTuple):
@@ -139,13 +144,6 @@ class Quantiles:
         """Return the coordinates of weights, by linear interpolation."""
         at = np.interp(w.cpu().numpy(), self._quantiles, np.arange(len(self._quantiles)) * _STEP - _END)
         return torch.as_tensor(at).to(w)
-
-
-PRIORS = ("equal", "fan_in", "learned")
-_LOGITS = 3.0
-#: Minimum number of weights of a learned scale. With fewer, the scale is poorly determined and the posterior has a
-#: ridge of constant product of weight and scale, which slows every sampler down.
-FEWEST = 10
 
 
 class ScaledSegment(NamedTuple):

@@ -26,6 +26,21 @@ from bnnviz.targets import BNN
 #: Defaults for open settings of a network on a table.
 DEFAULTS: dict[str, Any] = {"noise": "learned", "prior": "learned", "linear_path": True}
 _OF_PLAN = ("chains", "warmup", "draws")
+#: R-hat and ESS of predictions beyond which more draws would not change the printed digits.
+GOOD_RHAT, ENOUGH = 1.01, 1000
+_FIRST, _LATER = 0.3, 1.5  # share of the time at the first look, and by how much each is later
+_FEWEST = 10  # draws of each chain, without which predictions are not judged
+# Shares of the time after which the search for a start and the warm-up end, so that there are draws at its end.
+_SEARCH, _WARMUP = 0.3, 0.7
+GAUSSIAN, HEAVY, SKEWED, COUNTS = "gaussian", "student_t", "log_normal", "negative_binomial"
+_MOST_ROWS, _FEWEST_ROWS = 2000, 60
+_PARTS = (0.6, 0.8)  # of the rows: to fit, to learn a scale; the rest is scored
+_GAIN = 0.03  # nats per row, plus standard errors, by which another likelihood must be better
+_ERRORS = {HEAVY: 2.0, SKEWED: 2.0, COUNTS: 1.0}  # whole numbers are evidence of counts
+_NOISE = 0.03  # least share of the variance that boosting leaves: the rest of a closer fit is not the noise
+_MOST_COUNT = 300  # median above which counts are nearly normal
+_DF = 4.0  # degrees of freedom of the student_t likelihood
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -90,14 +105,6 @@ def _filled(spec: Spec, given: Collection[str]) -> tuple[Spec, BNN]:
     return spec.replace(target_settings=chosen).checked(), target
 
 
-#: R-hat and ESS of predictions beyond which more draws would not change the printed digits.
-GOOD_RHAT, ENOUGH = 1.01, 1000
-_FIRST, _LATER = 0.3, 1.5  # share of the time at the first look, and by how much each is later
-_FEWEST = 10  # draws of each chain, without which predictions are not judged
-# Shares of the time after which the search for a start and the warm-up end, so that there are draws at its end.
-_SEARCH, _WARMUP = 0.3, 0.7
-
-
 class Limit:
     """End a run after some seconds in any phase, with the draws so far."""
 
@@ -133,17 +140,6 @@ class Limit:
         made = self._run.store.common(self._run.alive)
         self._run.phase = "done"
         self._run.notes.append(Message("ended_early", draws=made, reason=reason))
-
-
-GAUSSIAN, HEAVY, SKEWED, COUNTS = "gaussian", "student_t", "log_normal", "negative_binomial"
-_MOST_ROWS, _FEWEST_ROWS = 2000, 60
-_PARTS = (0.6, 0.8)  # of the rows: to fit, to learn a scale; the rest is scored
-_GAIN = 0.03  # nats per row, plus standard errors, by which another likelihood must be better
-_ERRORS = {HEAVY: 2.0, SKEWED: 2.0, COUNTS: 1.0}  # whole numbers are evidence of counts
-_NOISE = 0.03  # least share of the variance that boosting leaves: the rest of a closer fit is not the noise
-_MOST_COUNT = 300  # median above which counts are nearly normal
-_DF = 4.0  # degrees of freedom of the student_t likelihood
-_LEAST = 1e-9
 
 
 def suggest(data: DataSet) -> str:

@@ -22,6 +22,27 @@ READS_ON_HOST = (
     "A forward or a density that reads a value on the host, by .item() or by an if on a tensor, is the usual cause."
 )
 
+aten = torch.ops.aten
+#: Operations with a float, and the same operations with a tensor.
+_WITH_TENSOR = {
+    aten.lt.Scalar: aten.lt.Tensor,
+    aten.le.Scalar: aten.le.Tensor,
+    aten.gt.Scalar: aten.gt.Tensor,
+    aten.ge.Scalar: aten.ge.Tensor,
+    aten.clamp_min.default: aten.clamp_min.Tensor,
+    aten.clamp_max.default: aten.clamp_max.Tensor,
+    aten.masked_fill.Scalar: aten.masked_fill.Tensor,
+}
+#: Operations that accept tensors or floats.
+_TAKES_TENSOR = frozenset(
+    {
+        *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor),
+        *(aten.add_.Tensor, aten.sub_.Tensor, aten.mul_.Tensor, aten.div_.Tensor),
+    }
+)
+#: Operations that fill a tensor with a float.
+_FILLS = frozenset({aten.full_like.default, aten.full.default, aten.new_full.default})
+
 
 @dataclass(frozen=True)
 class StepForm:
@@ -127,29 +148,6 @@ def filled(pre_drawn: Any, template: Any) -> list[Tensor]:
     if isinstance(pre_drawn, Tensor):
         return [pre_drawn]
     return [tensor for parts in zip(pre_drawn, template, strict=True) for tensor in filled(*parts)]
-
-
-aten = torch.ops.aten
-
-#: Operations with a float, and the same operations with a tensor.
-_WITH_TENSOR = {
-    aten.lt.Scalar: aten.lt.Tensor,
-    aten.le.Scalar: aten.le.Tensor,
-    aten.gt.Scalar: aten.gt.Tensor,
-    aten.ge.Scalar: aten.ge.Tensor,
-    aten.clamp_min.default: aten.clamp_min.Tensor,
-    aten.clamp_max.default: aten.clamp_max.Tensor,
-    aten.masked_fill.Scalar: aten.masked_fill.Tensor,
-}
-#: Operations that accept tensors or floats.
-_TAKES_TENSOR = frozenset(
-    {
-        *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor),
-        *(aten.add_.Tensor, aten.sub_.Tensor, aten.mul_.Tensor, aten.div_.Tensor),
-    }
-)
-#: Operations that fill a tensor with a float.
-_FILLS = frozenset({aten.full_like.default, aten.full.default, aten.new_full.default})
 
 
 def lift_tensors(program: fx.GraphModule) -> list[Tensor]:

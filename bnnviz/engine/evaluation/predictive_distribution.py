@@ -35,6 +35,7 @@ _ITERATIONS, _PRECISE = 60, 1e-8  # of Newton's method, and the precision of a p
 _NUMBERS = 400_000  # predictions of all draws at once, which fit into a cache
 _FAR_QUANTILE = 0.99
 _MOST_NEIGHBOURS = 20_000  # maximum training rows of the nearest-neighbour search
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -349,9 +350,6 @@ def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, 
             "requested_coverage": max(found.quantiles) - min(found.quantiles),
         }
     return figures
-
-
-_ROUNDING = 1e-9
 
 
 def conformalised(

@@ -18,6 +18,9 @@ _BLOCK = 60  # coordinates of a block
 _BLOCKS = 8  # maximum per layer
 _CORRELATED = 1000
 _FEWEST = 10
+MOST_EDGES, MOST_UNITS = 1500, 64  # that can be distinguished in a figure: of a network, of a layer
+_NETWORKS = 500
+_CONTOUR_POINTS, _LINE_POINTS, _BINS = 160, 300, 60
 
 
 def coordinate_blocks(target: Target) -> list[dict[str, Any]]:
@@ -58,10 +61,6 @@ def correlations(store: DrawStore, alive: np.ndarray, block: dict[str, Any], com
     }
 
 
-MOST_EDGES, MOST_UNITS = 1500, 64  # that can be distinguished in a figure: of a network, of a layer
-_NETWORKS = 500
-
-
 def network_layers(target: Target) -> list[dict[str, Any]]:
     """Return the layers of a network that is small enough to be drawn; [] for other targets.
 
@@ -87,9 +86,6 @@ def network_weights(run: AnyRun, components: Components) -> dict[str, Any]:
         mean, sd = rows.mean(0).astype(np.float32), rows.std(0, ddof=1).astype(np.float32)
     now = components.looked_at(run.chain_trace.current_point().reshape(1, -1))[0].astype(np.float32)
     return {"weights": now, "mean": mean, "sd": sd, "draws": chains * each, "chosen": components.coordinate}
-
-
-_CONTOUR_POINTS, _LINE_POINTS, _BINS = 160, 300, 60
 
 
 def contour(target: Target, x_range: tuple[float, float], y_range: tuple[float, float]) -> dict[str, np.ndarray]:

@@ -45,6 +45,12 @@ _NEAR, _FAR = 0.01, 0.1  # total variation distances: below the first the tail i
 _AT_ONCE = 256  # draws
 _WORK, _MOST_DRAWS, _LEAST_DRAWS = 3e9, 2000, 200  # multiply-adds of U, and draws, for the weights
 _OUTSIDE = 1e-3  # reported share of draws with non-finite U: fewer may be overflows
+_MOST_DIM = 20
+_CENTRES, _FREEDOM = 32, 5.0
+_LOCAL, _WIDE, _WIDEST = 0.7, 1.5, 4.0  # scales of the components, in standard deviations of the draws
+_CHECK_WORK, _FEWEST, _MOST, _PROPOSED = 3e9, 2000, 20_000, 512  # multiply-adds of U, and draws of the check
+_LEAST_ESS = 200.0  # minimum weight ESS of the check
+_CLEAR, _SMALL_MEAN, _SMALL_VARIANCE = 4.0, 0.05, 0.1  # standard errors, standard deviations, relative variance
 
 
 def measured_approximation(run: AnyRun) -> dict[str, float | None]:
@@ -93,14 +99,6 @@ def of_approximation(run: AnyRun, found: dict[str, Any]) -> Iterator[Message]:
             tail=f"Pareto k-hat {k:.2f}, should be below {GOOD_K}; " if long else "",
             more=" or more" if long else "",
         )
-
-
-_MOST_DIM = 20
-_CENTRES, _FREEDOM = 32, 5.0
-_LOCAL, _WIDE, _WIDEST = 0.7, 1.5, 4.0  # scales of the components, in standard deviations of the draws
-_CHECK_WORK, _FEWEST, _MOST, _PROPOSED = 3e9, 2000, 20_000, 512  # multiply-adds of U, and draws of the check
-_LEAST_ESS = 200.0  # minimum weight ESS of the check
-_CLEAR, _SMALL_MEAN, _SMALL_VARIANCE = 4.0, 0.05, 0.1  # standard errors, standard deviations, relative variance
 
 
 class Shift(NamedTuple):

@@ -23,6 +23,9 @@ _MOST_MOMENTS = 50  # dimensions
 POOR, GOOD_K, BAD_K = 0.05, 0.7, 1.0
 CLEAR_WEIGHTED = 3.0  # standard errors: weights are examined once, a chain repeatedly
 _FAR = 5  # standard errors
+_DRAWS = 50  # resampled by their weights
+_REMEMBERED = 400  # iterations
+_AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
 
 
 class Importance:
@@ -101,11 +104,6 @@ class Importance:
         variance, error, true = np.diag(found.cov), found.variance_se, np.diag(cov)
         tones = np.where(np.abs(variance - true) > _FAR * error, "bad", "").tolist()
         return variance_rows(zip(target.names(), variance, error, true, tones, strict=True))
-
-
-_DRAWS = 50  # resampled by their weights
-_REMEMBERED = 400  # iterations
-_AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
 
 
 class TestMetrics:

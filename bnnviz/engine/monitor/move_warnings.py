@@ -31,6 +31,10 @@ _MOST_COLUMNS = 100
 _DIVERGED, _CLUSTER = 1e-3, 10  # fraction of the draws, and maximum draws of a chain between two in a cluster
 _DEEPEST = 0.01  # fraction of the draws
 _FEWEST_ENERGIES, _LOW = 100, 0.3
+_LINES = 24
+_LEAST = 0.05  # of U: a jump that changes a density by less than a twentieth is ignored
+_FEW = 2  # lines
+_GRAIN = 0.1  # of U: acceptance probabilities are off by a tenth if neighbouring numbers differ by this much
 
 
 def of_moves(run: AnyRun) -> Iterator[Message]:
@@ -100,12 +104,6 @@ def _numbers(chosen: np.ndarray, alive: np.ndarray) -> list[int]:
     """Return the numbers of the chosen living chains, or of all if none lives."""
     chains = np.flatnonzero(alive) if alive.any() else np.arange(len(alive))
     return chains[chosen].tolist()
-
-
-_LINES = 24
-_LEAST = 0.05  # of U: a jump that changes a density by less than a twentieth is ignored
-_FEW = 2  # lines
-_GRAIN = 0.1  # of U: acceptance probabilities are off by a tenth if neighbouring numbers differ by this much
 
 
 def of_gradient(run: AnyRun) -> Iterator[Message]:

@@ -28,6 +28,8 @@ _MOST_NUMBERS, _FEWEST = 100_000_000, 64
 BLOCK = 16  # draws of each chain
 # Bytes of draws on a CPU from which on a file holds them, and maximum bytes before a flush.
 _IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
+_PATH_MARKS = 64  # maximum number of draws per chain with integrals along the path
+STORES = ("store", "logs", "path", "draw_stats")
 
 
 class BlockStore:
@@ -234,10 +236,6 @@ def _mapped(size: int) -> mmap.mmap:
             " draws, or set BNNVIZ_HOME to a folder on a larger disk.",
             "draws",
         ) from error
-
-
-_PATH_MARKS = 64  # maximum number of draws per chain with integrals along the path
-STORES = ("store", "logs", "path", "draw_stats")
 
 
 class KeptDraws:

@@ -20,6 +20,19 @@ _BISECTIONS = 50
 _HUGE = {torch.float32: 1e12, torch.float64: 1e100}  # U next to an overflow; next to an edge it is smaller
 _TIMES = (1.0, 4.0, 16.0)  # relative lengths of rays
 _MOST_AXES = 50
+#: Settings that may be too large if every chain meets non-finite values.
+_STEP_SIZES = ("step_size", "learning_rate")
+_OVERFLOWS = 1e6  # coordinates beyond which the terms of U may overflow
+_CAUSE = "Outside of a support U is inf, not -inf; otherwise look for divisions by zero and logarithms of zero."
+_PLACES, _SHOWN = 8, 4  # steps searched for such a point, and its displayed coordinates
+_FAR = 10.0  # factor of the initial distance from zero beyond which a chain may run away
+_FAR_SLOWLY = 2.0  # the same for steps of one length
+_DECADES = 6  # over which U is followed outwards
+_POINTS = 32  # per decade
+_FLAT = 0.1  # of U per decade: even a logarithm rises more
+_FALL = 10.0  # of U over these: less may be rounding, or a nearly flat tail
+_LONG_S = 3.0  # seconds beyond which a run reports its progress
+_NOWHERE_S = 30.0  # of work without a draw
 
 
 def edge_between(target: Target, inside: Tensor, outside: Tensor) -> Tensor:
@@ -62,19 +75,6 @@ def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
     rays = rays / torch.linalg.vector_norm(rays, dim=1, keepdim=True).clamp_min(1e-30)
     outside = torch.cat([start + times * length * rays for times in _TIMES])
     return bool(edge_between(target, start.expand_as(outside), outside).any())
-
-
-#: Settings that may be too large if every chain meets non-finite values.
-_STEP_SIZES = ("step_size", "learning_rate")
-_OVERFLOWS = 1e6  # coordinates beyond which the terms of U may overflow
-_CAUSE = "Outside of a support U is inf, not -inf; otherwise look for divisions by zero and logarithms of zero."
-_PLACES, _SHOWN = 8, 4  # steps searched for such a point, and its displayed coordinates
-_FAR = 10.0  # factor of the initial distance from zero beyond which a chain may run away
-_FAR_SLOWLY = 2.0  # the same for steps of one length
-_DECADES = 6  # over which U is followed outwards
-_POINTS = 32  # per decade
-_FLAT = 0.1  # of U per decade: even a logarithm rises more
-_FALL = 10.0  # of U over these: less may be rounding, or a nearly flat tail
 
 
 def keep(notes: list[Message], message: Message | None) -> None:
@@ -202,10 +202,6 @@ class RunawayWatch:
 
 def _is_flat(rises: Tensor) -> bool:
     return len(rises) == _DECADES and bool((rises.abs() < _FLAT).all())
-
-
-_LONG_S = 3.0  # seconds beyond which a run reports its progress
-_NOWHERE_S = 30.0  # of work without a draw
 
 
 class Waiting:

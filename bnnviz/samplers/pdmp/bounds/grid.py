@@ -53,6 +53,10 @@ _RETREAT = 0.25  # of the distance, after a look-ahead that went too far
 _MOST_WASTED = 4.0  # expected rejected proposals per cell, above which a nearer look-ahead is cheaper
 _WIDER = 1.08
 _AFTER_REJECTION = 0.8999999761581421  # 0.9 in single precision, for reproducibility of recorded runs
+_SHARE = 1e-3  # target share of proposals above the bound
+_FIRST = 3.0  # proposals allowed above it from the start
+_GAIN = 0.2  # increase of the reach's logarithm per violation
+_LEAP = 3.0  # maximum factor per step on the reach
 
 
 class GridState(NamedTuple):
@@ -187,12 +191,6 @@ class Grid(Bound):
         piece = Piece(state.slope, state.height, state.t1)
         kind = torch.where(probing, PROBE, PROPOSAL)
         return new, Plan(torch.where(probing, end, t), kind, after, piece.hidden(probing), piece)
-
-
-_SHARE = 1e-3  # target share of proposals above the bound
-_FIRST = 3.0  # proposals allowed above it from the start
-_GAIN = 0.2  # increase of the reach's logarithm per violation
-_LEAP = 3.0  # maximum factor per step on the reach
 
 
 class RaisedState(NamedTuple):

@@ -22,6 +22,10 @@ _MOST_EVALUATIONS, _MOST_PIECES = 200, 400
 Stretch = tuple[float, float, float, float]
 #: A known rate: time, rate, slope (nan if unknown).
 Knot = tuple[float, float, float]
+SEGMENTS = 120
+_CURVED_SEGMENTS = 60
+_CURVE_POINTS = 8
+_JUMP = 1e-6  # of a distance, above rounding errors
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,6 @@ def clipped_line(t0: float, t1: float, slope: float, height: float) -> list[Stre
         return [(t0, t1, max(h0, 0.0), max(h1, 0.0))]
     zero = -height / slope
     return [(t0, zero, max(h0, 0.0), 0.0), (zero, t1, 0.0, max(h1, 0.0))]
-
-
-SEGMENTS = 120
-_CURVED_SEGMENTS = 60
-_CURVE_POINTS = 8
-_JUMP = 1e-6  # of a distance, above rounding errors
 
 
 class PathPicture:
