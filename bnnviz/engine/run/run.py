@@ -308,19 +308,17 @@ class Run(Restorable):
         return step_batch, None if learns else rows
 
     @property
-    def _wants_kernel(self) -> bool:
-        return self.spec.kernel == "compiled" and self.sampler.compiles and not self.target.not_compiled
-
-    @property
-    def _steps_compile(self) -> bool:
-        """Whether the next steps can be compiled: in the warm-up, adapted values must be inputs."""
+    def _compiles(self) -> bool:
+        """Whether the next steps are to be compiled, and can be: in the warm-up, adapted values must be inputs."""
+        if self.spec.kernel != "compiled" or not self.sampler.compiles or self.target.not_compiled:
+            return False
         if self.phase == "tuning":
             return self.sampler.adaptation_inputs(getattr(self.state, "adaptation", None)) is not None
         return self.phase in ("warm-up", "sampling")
 
     def _awaits_kernel(self) -> bool:
         """Start a compilation if it is due; return whether the run must wait for it."""
-        if not (self._wants_kernel and self._steps_compile):
+        if not self._compiles:
             return False
         self._switch.begin(self.sampler, self.state, self.numbers, self.threads)
         # A run resumed from a checkpoint had its kernel before.
@@ -473,7 +471,7 @@ class Run(Restorable):
         if name == "eager":
             self._switch.drop()
             self.changes.append((self.steps, {"kernel": name}))
-        elif self._wants_kernel and self._steps_compile:
+        elif self._compiles:
             self._awaits_kernel()
             self._switch.wait()
             if self._switch.due:
