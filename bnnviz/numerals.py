@@ -1,4 +1,4 @@
-"""Format numbers with a few significant digits."""
+"""Format numbers."""
 
 from __future__ import annotations
 
@@ -13,3 +13,14 @@ def general(value: float, form: str = ".3g") -> str:
 def count(value: float) -> str:
     """Format a count; an unknown one is a dash."""
     return f"{value:,.0f}" if math.isfinite(value) else "–"
+
+
+def number(value: float, form: str) -> str:
+    """Format a number, or return a dash for an unknown one."""
+    return format(value, form) if math.isfinite(value) else "–"
+
+
+def named_chains(numbers: list[int]) -> str:
+    """Return the names of chains, of many only the first few: "Chains 0, 3"."""
+    few = ", ".join(map(str, numbers[:8]))
+    return f"{'Chain' if len(numbers) == 1 else 'Chains'} {few}{' and others' if len(numbers) > 8 else ''}"

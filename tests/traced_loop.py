@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.step_loop import StepLoop
+from bnnviz.engine.compilation.step_loop import CompiledKernel, StepLoop
 from bnnviz.engine.compilation.tracing import StepForm, TracedProgram, form_of, trace
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import Sampler

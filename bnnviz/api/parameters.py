@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bnnviz import optional
-from bnnviz.engine.evaluation.named_draws import named_draws
+from bnnviz.engine.recording.arviz_groups import named_draws
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 

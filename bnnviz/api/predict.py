@@ -16,9 +16,8 @@ from bnnviz.data.tables.columns import listed
 from bnnviz.data.tables.encoder import Imputed
 from bnnviz.data.tables.new_rows import NewRows, read_rows
 from bnnviz.engine.evaluation import predictive_distribution as predicting
-from bnnviz.engine.evaluation.conformal import conformalised
 from bnnviz.engine.evaluation.metrics import NetworkDraws
-from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution
+from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution, conformalised
 from bnnviz.errors import BnnvizError, suggests
 
 if TYPE_CHECKING:

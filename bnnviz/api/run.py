@@ -21,7 +21,7 @@ from bnnviz.api.precision import plain, precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.api.recorded import PublicRecording
 from bnnviz.api.seeds import Seed, number
-from bnnviz.engine.automatic.limit import Limit
+from bnnviz.engine.automatic.tables import Limit
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import reader, warm_start

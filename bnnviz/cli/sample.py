@@ -191,8 +191,7 @@ def _sample(
     minutes: float | None,
 ) -> int:
     """Choose the settings that are not given by a pilot, unless ``given`` is None; sample; return the exit code."""
-    from bnnviz.engine.automatic.limit import Limit
-    from bnnviz.engine.automatic.tables import MINUTES, automatic
+    from bnnviz.engine.automatic.tables import MINUTES, Limit, automatic
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.viewed_run import ViewedRun
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.comparison import SamplerComparison
-from bnnviz.engine.monitor.words import number
 from bnnviz.errors import BnnvizError
+from bnnviz.numerals import number
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.wells import FUNCTIONAL, POINT, TARGET, WellsSpec
 

@@ -34,7 +34,7 @@ class PlaneFigure(Figure):
             axis: Axis(plane[f"{axis}_label"], tuple(map(float, plane[f"{axis}_range"])), follow="exact")
             for axis in "xy"
         }
-        return Drawing(self._drawn(contour), equal=self._equal(contour, plane), **axes)
+        return Drawing(self._drawn(contour), equal=self.alike and contour is not None and _similar(plane), **axes)
 
     def plane(self, part: dict[str, Any], now: dict[str, float] | None = None, **seen: Sequence[Any]) -> dict[str, Any]:
         """Return contours and axes that include all marks, with room for a large mark at ``now``."""
@@ -58,10 +58,8 @@ class PlaneFigure(Figure):
                 room_at=np.nan if now is None else float(now[axis]),
                 memory=MEMORY,
             )
-        return {"marks": self._drawn(contour), "equal": of_scene and self._equal(contour, plane), **axes}
-
-    def _equal(self, contour: dict[str, Any] | None, plane: dict[str, Any]) -> bool:
-        return self.alike and contour is not None and _similar(plane)
+        equal = self.alike and of_scene and contour is not None and _similar(plane)
+        return {"marks": self._drawn(contour), "equal": equal, **axes}
 
     def _drawn(self, contour: dict[str, Any] | None) -> list[Mark]:
         if self._contours[0] is not contour:

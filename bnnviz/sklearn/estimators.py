@@ -36,15 +36,13 @@ from bnnviz.data.tables.columns import listed
 from bnnviz.data.tables.encoder import Encoder, Imputed, framed
 from bnnviz.data.tables.new_rows import frame_columns, matched
 from bnnviz.engine.automatic.plan import MINUTES
-from bnnviz.engine.automatic.suggested_likelihoods import suggest
-from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, units
+from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, suggest, units
 from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.baselines import baselines
-from bnnviz.engine.evaluation.conformal import conformalised
 from bnnviz.engine.evaluation.metrics import NetworkDraws, measure
 from bnnviz.engine.evaluation.predictions import evenly
-from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
+from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution, conformalised
 from bnnviz.engine.evaluation.relevance import Relevance, relevance
 from bnnviz.engine.monitor.verdict import MIXED, verdict
 from bnnviz.engine.run.run import Run

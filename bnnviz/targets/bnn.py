@@ -69,16 +69,31 @@ class BNN(NetworkCurvature):
         self.table = data if isinstance(data, datasets.UserTable) else None
         data = data if self.table is None else self.table.load()
         self.data_set = data if isinstance(data, DataSets) else None
-        #: Names of the input columns; empty if unnamed.
-        self.input_names = _names_of(data)
-        self.x, columns = self._check_rows(*self._read(data))
+        inputs = data[0] if isinstance(data, tuple | list) and len(data) == 2 else None
+        #: Names of the input columns of a data set or a frame; empty if unnamed.
+        self.input_names = tuple(map(str, inputs.columns)) if source.is_frame(inputs) else ()
+        if isinstance(data, datasets.DataSet):
+            self.input_names = data.x_names
+        if self.data_set is not None:
+            data = self._rows_of(self.data_set, "train")
+        elif not isinstance(data, tuple | list) or len(data) != 2:
+            raise BnnvizError(
+                "data is a pair (inputs, observations) of arrays with all rows, a data set of bnnviz.data, or a"
+                " table of bnnviz.data.read_table.",
+                "data",
+            )
+        self.x, columns = self._check_rows(*data)
         if likelihood is None:
             self._refuse_labels(columns)
         named = "gaussian" if likelihood is None else likelihood
         noise = likelihoods.default_noise(named, noise_sd) if noise is None else noise
         sds = likelihoods.scales_of(columns) if noise_sd is None and noise == "learned" else noise_sd
-        sds, learned = validation.scales("noise_sd", 1.0 if sds is None else sds), self._learns_noise(noise)
-        self.likelihood = likelihoods.make(named, sds, learned, columns.shape[1]).fitted(columns)
+        if noise not in NOISES:
+            number = isinstance(noise, int | float) and not isinstance(noise, bool)
+            remedy = f"write noise_sd={noise!r}" if number else f"choose one of {', '.join(NOISES)}"
+            raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
+        sds = validation.scales("noise_sd", 1.0 if sds is None else sds)
+        self.likelihood = likelihoods.make(named, sds, noise == "learned", columns.shape[1]).fitted(columns)
         self.y = self.likelihood.kept(columns)
         self.own_names, self.likelihood_dim = self.likelihood.parameters, len(self.likelihood.parameters)
         self._take_scales(prior)
@@ -171,13 +186,6 @@ class BNN(NetworkCurvature):
         """Whether the last coordinate is the noise of a gaussian likelihood with one column."""
         return isinstance(self.likelihood, likelihoods.Normal) and bool(self.likelihood_dim)
 
-    def _learns_noise(self, noise: str) -> bool:
-        if noise not in NOISES:
-            number = isinstance(noise, int | float) and not isinstance(noise, bool)
-            remedy = f"write noise_sd={noise!r}" if number else f"choose one of {', '.join(NOISES)}"
-            raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
-        return noise == "learned"
-
     def _take_scales(self, prior: str | Mapping[str, Any]) -> None:
         if isinstance(prior, Mapping):
             self._scale, self._laws = weight_scales.by_name(self.shapes, prior, self.prior_precision**-0.5)
@@ -193,17 +201,6 @@ class BNN(NetworkCurvature):
         found = weight_scales.scales(self.shapes, prior, of_inputs, of_logits)
         if found is not None:
             self._scale, self._scale_group, self._scale_segments, self.scale_names = found
-
-    def _read(self, data: Any) -> tuple[Any, Any]:
-        if self.data_set is None:
-            if not isinstance(data, tuple | list) or len(data) != 2:
-                raise BnnvizError(
-                    "data is a pair (inputs, observations) of arrays with all rows, a data set of bnnviz.data, or a"
-                    " table of bnnviz.data.read_table.",
-                    "data",
-                )
-            return data[0], data[1]
-        return self._rows_of(self.data_set, "train")
 
     def _rows_of(self, data: DataSets, part: str) -> tuple[Any, Any]:
         """Return inputs and observations of a part of a data set, in the target's form."""
@@ -337,10 +334,25 @@ class BNN(NetworkCurvature):
     def remarks(self) -> list[Message]:
         """Return notes on classes without training rows, raw scales, and unusual properties of the module."""
         if self.data_set is None:
-            found = self._raw_scales()
+            found = [*self._raw_scales()]
         else:
-            found = (Message("remark", text=text) for text in self.data_set.remarks())
-        return [*found, *self._of_module()]
+            found = [Message("remark", text=text) for text in self.data_set.remarks()]
+        if self._is_loss:
+            found.append(Message("likelihood_sign", Remedy("return the log density")))
+        found += self._of_range()
+        children = list(self.module.modules())
+        if any(isinstance(child, nn.modules.dropout._DropoutNd) and child.p > 0 for child in children):
+            found.append(Message("dropout_off"))
+        if self.frozen:
+            found.append(Message("frozen_weights", frozen=self.frozen, total=self.frozen + self.weights))
+        norms = (child for child in children if isinstance(child, nn.modules.batchnorm._NormBase))
+        if any(norm.running_mean is not None for norm in norms):
+            found.append(Message("batch_norm"))
+        if self.rules.jumps:
+            found.append(Message("jumping_module"))
+        if self.rules.one_by_one:
+            found.append(Message("one_by_one", what="module's forward"))
+        return found
 
     def _raw_scales(self) -> Iterator[Message]:
         """Warn of unstandardised rows far from the scale that the prior expects."""
@@ -363,22 +375,6 @@ class BNN(NetworkCurvature):
         if outside > 0:
             yield Message("outputs_bounded", drop, low=low, high=high, percent=100 * outside)
 
-    def _of_module(self) -> Iterator[Message]:
-        if self._is_loss:
-            yield Message("likelihood_sign", Remedy("return the log density"))
-        yield from self._of_range()
-        if any(isinstance(child, nn.modules.dropout._DropoutNd) and child.p > 0 for child in self.module.modules()):
-            yield Message("dropout_off")
-        if self.frozen:
-            yield Message("frozen_weights", frozen=self.frozen, total=self.frozen + self.weights)
-        norms = (child for child in self.module.modules() if isinstance(child, nn.modules.batchnorm._NormBase))
-        if any(norm.running_mean is not None for norm in norms):
-            yield Message("batch_norm")
-        if self.rules.jumps:
-            yield Message("jumping_module")
-        if self.rules.one_by_one:
-            yield Message("one_by_one", what="module's forward")
-
     def held_out(self) -> tuple[Tensor, Tensor]:
         """Return preprocessed inputs (rows, ...) and observations (rows,) of the test rows (see `seen`).
 
@@ -395,11 +391,3 @@ class BNN(NetworkCurvature):
         sizes = f"{self.weights:,} weights, {len(self.x):,} rows"
         prior = f"prior {kind}sd {self.prior_precision**-0.5:.3g}"
         return f"<{type(self).__name__}: {sizes}, {self.likelihood.name} likelihood, {prior}>"
-
-
-def _names_of(data: Any) -> tuple[str, ...]:
-    """Return the names of the input columns of a data set, or of a frame next to observations."""
-    if isinstance(data, datasets.DataSet):
-        return data.x_names
-    inputs = data[0] if isinstance(data, tuple | list) and len(data) == 2 else None
-    return tuple(map(str, inputs.columns)) if source.is_frame(inputs) else ()

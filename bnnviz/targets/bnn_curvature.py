@@ -80,7 +80,7 @@ class NetworkCurvature(NetworkOutputs):
         """Return weighted negative log likelihood plus ``|theta|^2 / (2 prior_sd^2)``, up to a constant."""
         each = 1 if not self._chainwise(rows) and self._takes_turns(theta) else len(theta)
         loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, each))
-        return rows.weight * loss + self._penalty(theta)
+        return rows.weight * loss + 0.5 * self.prior_precision * theta.square().sum(-1)
 
     def _loss(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return the negative log likelihood (chains,) of rows in the network's form, up to a constant."""
@@ -99,9 +99,6 @@ class NetworkCurvature(NetworkOutputs):
     def _takes_turns(self, theta: Tensor) -> bool:
         """Whether chains may be computed one after another, on a few rows at a time."""
         return self.layers is not None and self.device.type == "cpu" and not theta.requires_grad
-
-    def _penalty(self, theta: Tensor) -> Tensor:
-        return 0.5 * self.prior_precision * theta.square().sum(-1)
 
     def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
         """Return the weighted negative log likelihood (chains,) under masks as in `mlp_gradients.outputs`."""
@@ -154,7 +151,7 @@ class NetworkCurvature(NetworkOutputs):
         if weight != 1:
             gradient, loss = gradient.mul_(weight), loss.mul_(weight)
         gradient.add_(theta, alpha=self.prior_precision)
-        return loss + self._penalty(theta), gradient
+        return loss + 0.5 * self.prior_precision * theta.square().sum(-1), gradient
 
     def _derived(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Return the negative log likelihood of rows in the network's form, and its gradient."""

@@ -166,7 +166,8 @@ class Network(BNN):
             data_set = data_set.with_training(*_point_rows(chosen["points"], data_set))
         widths, path = parse_hidden(chosen["hidden"]), chosen["linear_path"]
         module = mlp(data_set.inputs, widths, outputs, chosen["activation"], path)
-        noise = _noise_of(data_set) if chosen["noise_sd"] is None else chosen["noise_sd"]
+        noise = data_set.noise_sd if chosen["noise_sd"] is None else chosen["noise_sd"]
+        noise = (1.0 if data_set.standardise else _TOY_NOISE_SD) if noise is None else noise
         learns = chosen["noise"] if likelihood in likelihoods.WITH_NOISE else "fixed"
         super().__init__(module, data_set, likelihood, chosen["prior_sd"], noise, learns, chosen["prior"])
         self.param.update(**chosen)
@@ -206,13 +207,6 @@ class Network(BNN):
         noise = " and the noise" if self.noise_is_learned else ""
         scales = f", {len(self.scale_names)} scales" if self.scale_names else ""
         return f"{self.data_set.name}{drawn}, {sizes} {self.activation}, {self.weights} weights{scales}{noise}"
-
-
-def _noise_of(data: datasets.DataSet) -> float:
-    """Return the default sd of the observation noise."""
-    if data.noise_sd is not None:
-        return data.noise_sd
-    return 1.0 if data.standardise else _TOY_NOISE_SD
 
 
 def outputs_of(data: datasets.DataSet, likelihood: str) -> int:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import mlp_gradients, modules, weight_laws, weight_scales
+from bnnviz.targets import mlp_gradients, modules, weight_scales
 from bnnviz.targets.minibatch import Rows, RowTarget
 
 # Values that a network computes at once over rows and chains; a gradient stores a few times as many.
@@ -74,7 +74,7 @@ class NetworkOutputs(RowTarget):
     _scale: Tensor | None = None
     _scale_group: Tensor | None = None
     _scale_segments: Sequence[weight_scales.ScaledSegment] = ()
-    _laws: Sequence[weight_laws.WeightLaw] = ()
+    _laws: Sequence[weight_scales.WeightLaw] = ()
     _outputs: int
     _units: int
     _multiplied: int
@@ -117,7 +117,7 @@ class NetworkOutputs(RowTarget):
         if self._scale is None:
             return theta
         scaled = theta[..., : self.weights] * self._factor(theta)
-        return weight_laws.mapped(scaled, self._laws) if self._laws else scaled
+        return weight_scales.mapped(scaled, self._laws) if self._laws else scaled
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
         """Return the module's sampled parameters by name at a state (..., dim)."""
@@ -264,7 +264,7 @@ class NetworkOutputs(RowTarget):
         own = {name: p.detach() for name, p in modules.trainable(self.module).items()}
         found = own if weights is None else own | self._loaded(weights)
         flat = torch.cat([found[name].double().flatten() for name in self.shapes])
-        flat = weight_laws.inverted(flat, self._laws)
+        flat = weight_scales.inverted(flat, self._laws)
         flat = flat if self._scale is None else flat / self._scale.to(flat)
         return torch.nn.functional.pad(flat, (0, self.dim - len(flat)))
 

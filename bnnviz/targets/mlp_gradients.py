@@ -153,19 +153,14 @@ def _read_with_path(module: WithLinearPath, names: dict[type[nn.Module], str]) -
 
 def _is_plain(module: nn.Module) -> bool:
     """Return whether a module computes as its class defines, with no extras such as hooks."""
-    hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
-    return (
-        not hooked
-        and (type(module) is not nn.Linear or _is_whole(module))
-        and all(p.requires_grad for p in module.parameters())
-    )
-
-
-def _is_whole(layer: nn.Linear) -> bool:
-    """Return whether a layer has a matrix and at most one bias per row."""
-    if layer._parameters.keys() != {"weight", "bias"} or layer.weight is None or layer.weight.dim() != 2:
+    if module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module):
         return False
-    return layer.bias is None or layer.bias.shape == layer.weight.shape[:1]
+    if type(module) is nn.Linear:  # with a matrix and at most one bias per row
+        if module._parameters.keys() != {"weight", "bias"} or module.weight is None or module.weight.dim() != 2:
+            return False
+        if module.bias is not None and module.bias.shape != module.weight.shape[:1]:
+            return False
+    return all(p.requires_grad for p in module.parameters())
 
 
 def _weights(layer: LinearLayer, theta: Tensor) -> tuple[Tensor, Tensor | None]:

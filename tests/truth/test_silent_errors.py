@@ -14,7 +14,7 @@ from torch.distributions import Independent, RelaxedOneHotCategorical, VonMises
 from torch.distributions.relaxed_categorical import ExpRelaxedCategorical
 
 import bnnviz
-from bnnviz.engine.run.edges import edge_between
+from bnnviz.engine.run.failures import edge_between
 from bnnviz.targets import Callable
 
 MIXING = np.array([[1, 0, 0], [0.6, 1, 0], [-0.4, 0.5, 1]])

@@ -11,11 +11,10 @@ import atexit
 import logging
 import time
 import weakref
-from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.cluster import live_runs
-from bnnviz.engine.cluster.live_handle import CALL_S, LiveHandle
+from bnnviz.engine.cluster.live_handle import CALL_S, LiveHandle, spawn
 from bnnviz.engine.cluster.local_cluster import (
     WORKER_S,
     imported_dask,
@@ -41,7 +40,7 @@ class Backend:
         self._cluster = cluster
         self._placing = asyncio.Lock()
         self.handles: weakref.WeakSet[LiveHandle] = weakref.WeakSet()
-        self._watching = self.spawn(self._watch())
+        self._watching = spawn(client, self._watch())
         atexit.register(self.close)
 
     @classmethod
@@ -116,10 +115,6 @@ class Backend:
         self.close()
 
     # on the client's loop
-
-    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the client's loop; return its future."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.client.loop.asyncio_loop)
 
     async def _watch(self) -> None:
         while True:

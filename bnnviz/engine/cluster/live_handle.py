@@ -29,12 +29,17 @@ LOST = (OSError, RuntimeError, TimeoutError)  # errors of calls to a lost worker
 log = logging.getLogger(__name__)
 
 
+def spawn(client: Any, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine on the loop of a Dask client; return its future."""
+    return asyncio.run_coroutine_threadsafe(coroutine, client.loop.asyncio_loop)
+
+
 def on_client(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
     """Execute a coroutine of a handle on the client's loop."""
 
     @functools.wraps(method)
     async def called(handle: LiveHandle, *args: Any, **options: Any) -> Any:
-        return await asyncio.wrap_future(handle.backend.spawn(method(handle, *args, **options)))
+        return await asyncio.wrap_future(spawn(handle.backend.client, method(handle, *args, **options)))
 
     return called
 
@@ -167,7 +172,7 @@ class LiveHandle:
 
     def begin(self) -> None:
         """Start the run."""
-        self._bringing = self.backend.spawn(self._bring_up(None))
+        self._bringing = spawn(self.backend.client, self._bring_up(None))
 
     async def _bring_up(self, lost: str | None) -> None:
         """Start the run, or restart it after the loss of its worker, on as many workers as needed."""
@@ -203,7 +208,13 @@ class LiveHandle:
         try:
             with self.backend.client.as_current():  # else the actor takes the process's newest client
                 self._actor = await asyncio.wait_for(self._future, START_S)
-            reply = await self._ready()
+            reply = {"state": "starting"}
+            while reply["state"] == "starting":
+                try:
+                    reply = await self._call("scene")
+                except TimeoutError:  # building a run can keep the interpreter busy, but not a lost worker
+                    if self.address not in await self.backend.workers():
+                        raise
         except LOST:
             if self.address in await self.backend.workers():
                 raise
@@ -212,18 +223,6 @@ class LiveHandle:
         self._take(reply)
         self._up.set()
         return True
-
-    async def _ready(self) -> dict[str, Any]:
-        """Return the status when the run is built or has failed."""
-        while True:
-            try:
-                reply = await self._call("scene")
-            except TimeoutError:  # building a run can keep the interpreter busy, but not a lost worker
-                if self.address not in await self.backend.workers():
-                    raise
-                continue
-            if reply["state"] != "starting":
-                return reply
 
     def _doomed(self) -> bool:
         """Record the loss of a worker; return True if the run lost too many to be restarted."""
@@ -254,7 +253,7 @@ class LiveHandle:
         self.state, self._replacing = "recovering", True
         self._say("The worker running this was lost; a new one takes it up.", WORKER_S)
         if not self._doomed():
-            self._bringing = self.backend.spawn(self._bring_up(address))
+            self._bringing = spawn(self.backend.client, self._bring_up(address))
 
     def _release(self) -> None:
         self._up.clear()

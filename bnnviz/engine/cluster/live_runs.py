@@ -16,7 +16,7 @@ from typing import Any
 
 from bnnviz import paths
 from bnnviz.engine.cluster.checkpoints import Checkpoints
-from bnnviz.engine.frames import wire
+from bnnviz.engine.frames import codec
 from bnnviz.engine.history.time_travel import COMMANDS as TRAVELS
 from bnnviz.engine.host import STATUS, STEPS, FairLock, Host
 from bnnviz.engine.throttle import Throttle
@@ -228,7 +228,7 @@ class Slot:
                 frame[STATUS]["shared"] = self._runs.playing
             self.answered.clear()
             report = self.report(full=seen < self._spec_version)
-            return wire.dumps(report | {"frame": frame if frame.keys() > {"seq"} else None})
+            return codec.dumps(report | {"frame": frame if frame.keys() > {"seq"} else None})
 
     # what has changed
 

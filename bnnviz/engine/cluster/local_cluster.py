@@ -95,16 +95,13 @@ def local_cluster(workers: int | None = None) -> LocalCluster:
         raise BnnvizError(
             f"The worker processes could not be started ({error}); in a script, do it under if __name__ == '__main__'."
         ) from error
-    _slow_down(cluster.scheduler)
-    return cluster
-
-
-def _slow_down(scheduler: Any) -> None:
-    """Let workers report every 10 s instead of .5 s, and do not look for idleness, which nothing here asks about."""
+    # Workers report every 10 s instead of .5 s, and nothing here asks about idleness.
+    scheduler = cluster.scheduler
     heartbeat = scheduler.handlers["heartbeat_worker"]
     scheduler.handlers["heartbeat_worker"] = lambda **report: {**heartbeat(**report), "heartbeat-interval": HEARTBEAT_S}
     for name in ("idle-timeout", "no-workers-timeout"):
         scheduler.loop.add_callback(scheduler.periodic_callbacks[name].stop)
+    return cluster
 
 
 @contextlib.contextmanager

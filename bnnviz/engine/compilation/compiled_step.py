@@ -28,9 +28,8 @@ import torch
 
 from bnnviz import cpp, paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
-from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.native_step import ProgramPartLoop, eager_kernel, native_form
-from bnnviz.engine.compilation.step_loop import ProgramLoop
+from bnnviz.engine.compilation.step_loop import CompiledKernel, ProgramLoop
 from bnnviz.engine.compilation.torch_internals import Program
 from bnnviz.engine.compilation.tracing import (
     READS_ON_HOST,
@@ -163,16 +162,11 @@ class Compilation:
             raise BnnvizError("The compilation was cancelled.", "kernel")
         if self._child.returncode or not made.is_file():
             log.warning("The compiler failed:\n%s", errors)
-            raise BnnvizError(f"The step could not be compiled ({_why(self._child.returncode, errors)}).", "kernel")
+            why = (errors.strip().splitlines() or ["without a message"])[-1]
+            if self._child.returncode < 0:
+                why = f"the compiler or its output ended by {signal.Signals(-self._child.returncode).name}"
+            raise BnnvizError(f"The step could not be compiled ({why}).", "kernel")
         return made
-
-
-def _why(status: int, errors: str) -> str:
-    """Return the reason why a compiler failed, by its exit status and its output."""
-    if status < 0:
-        return f"the compiler or its output ended by {signal.Signals(-status).name}"
-    lines = errors.strip().splitlines()
-    return lines[-1] if lines else "without a message"
 
 
 class KernelSwitch:

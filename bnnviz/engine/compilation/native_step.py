@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import cpp
-from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.step_loop import StepLoop, Vectors, loop_library
+from bnnviz.engine.compilation.step_loop import CompiledKernel, StepLoop, Vectors, loop_library
 from bnnviz.engine.compilation.torch_internals import Handles, Interface, Program, size_of
 from bnnviz.engine.compilation.tracing import StepForm, TracedProgram, form_of, moving_part
 from bnnviz.samplers import Sampler

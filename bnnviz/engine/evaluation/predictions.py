@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
-from bnnviz.data import Standardiser
 from bnnviz.engine.evaluation.observables import ObservationLaw
+from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.targets import BNN
 
@@ -47,17 +47,10 @@ class Predictor:
             self.kind = "band" if inputs == 1 and likelihood.columns == 1 else "intervals"
         else:
             self.kind = "area" if inputs == 2 and likelihood.name == "bernoulli" else "classes"
-        self._set_inputs()
         self.forget()
-
-    @property
-    def scale(self) -> Standardiser | None:
-        """The map to the network's scale, None for data without one."""
-        return None if self.target.data_set is None else self.target.data_set.standardiser
-
-    def _set_inputs(self) -> None:
-        target, data = self.target, self.target.data_set
-        x, _ = training_rows(target)
+        data, (x, y) = target.data_set, training_rows(target)
+        #: The map to the network's scale; None for images, and for data without one.
+        self.scale = getattr(data, "standardiser", None)
         if self.kind == "band":
             self.range = _widened(x[:, 0], 0.3)
             reach = None if data is None else data.test_interval
@@ -72,10 +65,10 @@ class Predictor:
             raw = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         else:
             self.inputs = target.held_out()[0][:_INTERVAL_ROWS]
-            self.observed = (training_rows(target)[1] if data is None else data.y_test)[:_INTERVAL_ROWS].ravel()
+            self.observed = (y if data is None else data.y_test)[:_INTERVAL_ROWS].ravel()
             return
         self.raw = raw
-        inputs = raw if data is None else data.standardiser.x(raw)
+        inputs = raw if data is None else self.scale.x(raw)
         self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
 
     def forget(self) -> None:
@@ -132,31 +125,37 @@ class Predictor:
         return found[-1]
 
     def scene(self) -> dict[str, Any]:
-        """Return the static view data and the current training data."""
-        return {"kind": self.kind, **self.data(), **self._SCENES[self.kind](self)}
-
-    def data(self) -> dict[str, Any]:
-        """Return the training rows if they can be drawn, and whether they may be edited."""
-        if self.kind not in ("band", "area"):
-            return {}
-        x, y = training_rows(self.target)
-        editable = "points" in self.target.param and self.target.param["points"].live
-        rows = {"x": x[:, 0], "y": y} if self.kind == "band" else {"x": x[:, 0], "y": x[:, 1], "class": y}
-        return rows | {"editable": editable}
-
-    def _band_scene(self) -> dict[str, Any]:
-        data, y = self.target.data_set, training_rows(self.target)[1]
-        return {
-            "x_label": "x" if data is None else data.x_label,
-            "y_label": "y" if data is None else data.y_label,
-            "x_range": tuple(float(v) for v in self.range),
-            "y_range": _widened(y if len(y) > 1 or data is None else data.y_test, 0.6),
+        """Return the static view data, with the training rows if they can be drawn and whether they may be edited."""
+        target, data = self.target, self.target.data_set
+        if self.kind == "classes":
+            return {"kind": self.kind, "observed": self.observed}
+        if self.kind == "intervals":
+            unit = "" if data is None or not data.y_unit else f", {data.y_unit}"
+            label = "observed" if data is None else f"{data.y_label}{unit}"
+            return {
+                "kind": self.kind,
+                "observed": self.observed,
+                "label": label,
+                "range": _widened(self.observed, 0.15),
+            }
+        x, y = training_rows(target)
+        shown = {
+            "kind": self.kind,
+            "x": x[:, 0],
+            "editable": "points" in target.param and target.param["points"].live,
         }
-
-    def _area_scene(self) -> dict[str, Any]:
-        data = self.target.data_set
+        if self.kind == "band":
+            return shown | {
+                "y": y,
+                "x_label": "x" if data is None else data.x_label,
+                "y_label": "y" if data is None else data.y_label,
+                "x_range": tuple(float(v) for v in self.range),
+                "y_range": _widened(y if len(y) > 1 or data is None else data.y_test, 0.6),
+            }
         x_label, y_label = ("x1", "x2") if data is None else data.x_names
-        return {
+        return shown | {
+            "y": x[:, 1],
+            "class": y,
             "class_names": ["0", "1"] if data is None else list(data.class_names),
             "x_label": x_label,
             "y_label": y_label,
@@ -165,53 +164,34 @@ class Predictor:
             "columns": _MAP,
         }
 
-    def _intervals_scene(self) -> dict[str, Any]:
-        data = self.target.data_set
-        unit = "" if data is None or not data.y_unit else f", {data.y_unit}"
-        label = "observed" if data is None else f"{data.y_label}{unit}"
-        return {"observed": self.observed, "label": label, "range": _widened(self.observed, 0.15)}
-
-    def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
-        """Return the frame part; before the first draws, with the predictions of the last warm-up states."""
-        values, now = self._shown(store, alive, current)
-        return self._part(values, now, len(self.keys), self._settles(store, alive))
-
-    def part_of(self, theta: Tensor, current: Tensor) -> dict[str, Any]:
-        """Return the frame part of these draws (draws, dim), or of the current point."""
-        now = self._rows(current[None])
-        return self._part(self._rows(theta) if len(theta) else now, now[0], len(theta), not len(theta))
-
-    def spread_of(self, theta: Tensor) -> dict[str, Any]:
-        """Return the frame part with the spread of these draws (draws, dim) of a map."""
-        return {"sd": self._rows(theta).std(0)} if len(theta) else {}
-
-    def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
-        drawn = self._PICTURES[self.kind](self, values)
-        if self.kind == "classes":
-            now = self._classes(now[None])["mean"]
-        elif self.kind in ("band", "intervals"):
-            now = now[: self._width]
-        return {"kind": self.kind, "current": now, "draws": draws, "settling": settling, **drawn}
-
-    def spread(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
-        """Return the frame part with the spread of the draws of a map."""
-        values, _ = self._shown(store, alive, current)
-        return {"sd": values.std(0)}
-
-    def _shown(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of the displayed draws, and of the current point."""
-        now = self.update(store, alive, current)
-        values = self.values
-        if self._settles(store, alive):
+    def part(self, name: str, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
+        """Return the frame part ``prediction``, or ``spread`` for a map; of few draws with the last of the warm-up."""
+        now, values = self.update(store, alive, current), self.values
+        ended = alive.any() and store.full()[alive].all()
+        settling = len(self.keys) < _BAND_DRAWS and not ended
+        if settling:
             early = store.settling(alive)[:, -_SETTLING:].flatten(0, 1)
             found = self._rows(early) if len(early) else values
             values = np.concatenate([values, found]) if len(values) else found
-        return (values if len(values) else now[None]), now
+        values = values if len(values) else now[None]
+        return {"sd": values.std(0)} if name == "spread" else self._part(values, now, len(self.keys), settling)
 
-    def _settles(self, store: DrawStore, alive: np.ndarray) -> bool:
-        """Return whether there are so few draws that those of the warm-up are shown too."""
-        ended = alive.any() and store.full()[alive].all()
-        return len(self.keys) < _BAND_DRAWS and not ended
+    def part_of(self, name: str, theta: Tensor, current: Tensor) -> dict[str, Any]:
+        """Return the frame part of these draws (draws, dim), or of the current point."""
+        if name == "spread":
+            return {"sd": self._rows(theta).std(0)} if len(theta) else {}
+        now = self._rows(current[None])
+        return self._part(self._rows(theta) if len(theta) else now, now[0], len(theta), not len(theta))
+
+    def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
+        if self.kind == "area":
+            drawn = {"mean": values.mean(0)}
+        elif self.kind == "classes":
+            drawn, now = self._classes(values), self._classes(now[None])["mean"]
+        else:
+            drawn = self._band(values) if self.kind == "band" else self._intervals(values)
+            now = now[: self._width]
+        return {"kind": self.kind, "current": now, "draws": draws, "settling": settling, **drawn}
 
     def _band(self, rows: np.ndarray) -> dict[str, Any]:
         values, noise = rows[:, : self._width], rows[:, -1]
@@ -261,20 +241,6 @@ class Predictor:
             "nll": float(nll),
             "coverage": float(inside.mean()),
         }
-
-    #: Static scene data, and frame parts from rows of predictions, by kind.
-    _SCENES: ClassVar[dict[str, Callable[[Predictor], dict[str, Any]]]] = {
-        "band": _band_scene,
-        "area": _area_scene,
-        "intervals": _intervals_scene,
-        "classes": lambda self: {"observed": self.observed},
-    }
-    _PICTURES: ClassVar[dict[str, Callable[[Predictor, np.ndarray], dict[str, Any]]]] = {
-        "band": _band,
-        "area": lambda self, values: {"mean": values.mean(0)},
-        "intervals": _intervals,
-        "classes": _classes,
-    }
 
     def through(self, box: tuple[float, float, float, float]) -> list[Key]:
         """Return the known draws whose function passes through a box (x0, x1, y0, y1); only for a band."""
@@ -382,3 +348,24 @@ def scores(target: BNN, draws: Tensor, weights: np.ndarray | None = None) -> dic
         right = float((mean.argmax(-1) == y).mean())
         return {"accuracy": right, "ece": diagnostics.calibration_error(mean, y), "nll": nll}
     return {"rmse": float(np.sqrt(np.square(mean - y).mean())), "nll": nll}
+
+
+class DrawTable:
+    """Cache functions of evenly thinned draws; ``evaluate`` returns (n, values) for draws (n, dim)."""
+
+    def __init__(self, run: AnyRun, evaluate: Callable[[Tensor], np.ndarray]) -> None:
+        self._run, self._evaluate = run, evaluate
+        self._known: dict[Key, np.ndarray] = {}
+
+    def values(self, most: int, at_once: float = np.inf) -> np.ndarray:
+        """Return the values (chains, draws, values) of at most ``most`` draws of all living chains."""
+        run = self._run
+        keys = chosen_draws(run.store, run.alive, most)
+        missing = [key for key in keys if key not in self._known][: int(min(at_once, len(keys)))]
+        if missing:
+            self._known.update(zip(missing, self._evaluate(weights(run.store, missing)), strict=True))
+        self._known = {key: self._known[key] for key in keys if key in self._known}
+        # The keys of a slot are adjacent: the known ones are the start of every chain.
+        chains = max(int(run.alive.sum()), 1)
+        rows = np.array(list(self._known.values())[: len(self._known) // chains * chains], dtype=float)
+        return rows.reshape(-1, chains, rows.shape[1]).swapaxes(0, 1) if rows.size else np.empty((chains, 0, 1))

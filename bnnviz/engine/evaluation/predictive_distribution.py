@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from bnnviz.targets import BNN
 if TYPE_CHECKING:
     import pandas as pd
 
+
 QUANTILES = (0.025, 0.5, 0.975)
 _OF_OUTPUTS = (
     "The likelihood defines a density only, so the outputs are predicted; to predict observations, implement mean,"
@@ -41,6 +43,7 @@ _ITERATIONS, _PRECISE = 60, 1e-8  # of Newton's method, and the precision of a p
 _NUMBERS = 400_000  # predictions of all draws at once, which fit into a cache
 _FAR_QUANTILE = 0.99
 _MOST_NEIGHBOURS = 20_000  # maximum training rows of the nearest-neighbour search
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -169,7 +172,9 @@ def predict(
     draws: int | None = None,
 ) -> PredictiveDistribution:
     """Predict rows (rows, ...) in the units of the data with all draws, or as many as a few seconds allow."""
-    quantiles = checked_levels(quantiles)
+    quantiles = [float(level) for level in quantiles]
+    if not all(0 < level < 1 for level in quantiles):
+        raise BnnvizError(f"quantiles must be above 0 and below 1, not {quantiles}.", "quantiles")
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
     count = len(rows[0])
     kept = evenly(len(theta), max(_LEAST_DRAWS, _MOST_WORK // max(count, 1)) if draws is None else draws)
@@ -214,14 +219,6 @@ def predict(
         quantiles=dict(zip(quantiles, levels, strict=True)),
         class_names=[],
     )
-
-
-def checked_levels(quantiles: Sequence[float]) -> list[float]:
-    """Return the probabilities of quantiles, checked to be between 0 and 1."""
-    levels = [float(level) for level in quantiles]
-    if not all(0 < level < 1 for level in levels):
-        raise BnnvizError(f"quantiles must be above 0 and below 1, not {levels}.", "quantiles")
-    return levels
 
 
 def _numbers(
@@ -370,3 +367,45 @@ def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, 
             "requested_coverage": max(found.quantiles) - min(found.quantiles),
         }
     return figures
+
+
+def conformalised(
+    given: NetworkDraws, found: PredictiveDistribution, draws: int | None = None
+) -> PredictiveDistribution:
+    r"""Return a prediction with quantiles that are corrected by the held-out rows of the network's data.
+
+    This is split conformal prediction. For a level :math:`\tau > 1/2` the predicted quantile :math:`q_\tau(x)` becomes
+    :math:`q_\tau(x) + c \, s(x)` with the predictive sd s, where c is the :math:`\lceil (n + 1) \tau \rceil`-th
+    smallest :math:`(y_i - q_\tau(x_i)) / s(x_i)` of the n held-out rows; levels below 1/2 are mirrored. The error of a
+    new row is exchangeable with theirs, so its rank is uniform and the observation is below the corrected quantile with
+    probability :math:`\tau` at least. Quantiles are corrected in this way by Romano, Patterson and Candès (2019,
+    https://arxiv.org/abs/1905.03222), with s = 1.
+    """
+    data = given.target.data_set
+    if found.task != "regression" or not isinstance(data, DataSet):
+        raise BnnvizError("A conformal correction requires a regression on a table with held-out rows.", "conformal")
+    levels, rows = sorted(found.quantiles), len(data.y_test)
+    share = max((max(level, 1 - level) for level in levels if level != 0.5), default=0.0)
+    if math.ceil((rows + 1) * share - _ROUNDING) > rows:
+        raise BnnvizError(
+            f"A conformal correction of the {max(levels):g} quantile requires at least"
+            f" {math.ceil(share / (1 - share) - _ROUNDING)} held-out rows, but there are {rows}. Choose a narrower"
+            " interval.",
+            "conformal",
+        )
+    seen = predict(given, data.x_test, levels, draws=draws)
+    moved = []
+    for level in levels:
+        side = np.sign(level - 0.5)
+        errors = np.sort(side * (data.y_test - seen.quantiles[level]) / seen.sd, axis=0)
+        rank = math.ceil((rows + 1) * max(level, 1 - level) - _ROUNDING)
+        moved.append(found.quantiles[level] + side * errors[rank - 1] * found.sd)
+    # The coverage of an interval given the held-out rows has a beta distribution.
+    held = max(levels) - min(levels)
+    margin = 2 * math.sqrt(held * (1 - held) / (rows + 2))
+    note = (
+        f"Quantiles are corrected by {rows} held-out rows: the coverage of {held:.0%} intervals varies by {margin:.0%}"
+        " with the choice of these rows."
+    )
+    # Corrections of neighbouring levels may cross.
+    return replace(found, quantiles=dict(zip(levels, np.sort(moved, axis=0), strict=True)), note=note)

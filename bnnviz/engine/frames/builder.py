@@ -11,14 +11,22 @@ import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, weights
-from bnnviz.engine.frames import correlations, density, graph
-from bnnviz.engine.frames.counts import Counts, Rates
-from bnnviz.engine.frames.own_table import OwnTable
+from bnnviz.engine.frames.own_table import OWN_PARTS, OwnTable
+from bnnviz.engine.frames.parts import (
+    Counts,
+    Rates,
+    contour,
+    coordinate_blocks,
+    correlations,
+    histogram,
+    line,
+    network_layers,
+    network_weights,
+)
 from bnnviz.engine.frames.selection import Selection, projected
 from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
-from bnnviz.engine.monitor.importance import Importance
+from bnnviz.engine.monitor.importance import Importance, TestMetrics
 from bnnviz.engine.monitor.mixing import LiveMixing
-from bnnviz.engine.monitor.test_metrics import TestMetrics
 from bnnviz.engine.monitor.variances import Variances
 from bnnviz.engine.protocol import MOVING, AnyRun
 from bnnviz.errors import BnnvizError
@@ -46,59 +54,65 @@ class FrameBuilder:
     def __init__(self, run: AnyRun) -> None:
         self.run = run
         self.run_id = uuid.uuid4().hex[:12]
-        target = run.target
+        target, weighted = run.target, run.sampler.traits.weighted
         self._names = target.names()
         self.predictor = Predictor(target) if isinstance(target, BNN) and target.likelihood.task != "outputs" else None
-        self._selection = Selection(run)
+        self._own = OwnTable(run) if self.predictor is not None and run.spec.file is not None else None
         self._chosen_plane: dict[str, Any] | None = None
         self.components = Components(run)
-        self._blocks = correlations.blocks(target)
+        self._blocks = coordinate_blocks(target)
         self._block = self._blocks[0]
-        self._layers = [] if run.sampler.traits.weighted else graph.layers(target)
+        self._layers = [] if weighted else network_layers(target)
         self._seq = self._last_steps = 0
+        self._fast = False  # more than a few steps have been taken since the last frame
         self._rates = Rates()
-        self._variances, self._mixing = Variances(run), LiveMixing(run, self.predictor)
-        self._importance = Importance(run)
-        measured = run.sampler.traits.weighted and self.predictor is not None
-        self._test_metrics = TestMetrics(run, self._importance) if measured else None
-        self._own = OwnTable(run, self._mixing, self.predictor is not None)
-        self._counted = Counts()
-        self._dotted = (0, -1)  # draws so far and basis of the dots
         self._dots = np.empty((0, 2), np.float32)
         self._way_beside: tuple[str, str] = ("", "")  # the counts in a frame, and the progress to the first draw
-        self._begun = time.perf_counter()  # since the last change
-        #: Builder of each part of a frame; the argument is whether the run is at full speed.
-        self._makers: dict[str, Callable[[bool], dict[str, Any]]] = {
+        #: Makers of the parts of a frame.
+        self._makers: dict[str, Callable[[], dict[str, Any]]] = {
             "status": self._status,
             "caption": self._caption,
             "table": self._table,
             "trace": self._trace,
             "acf": self._acf,
-            "weights": lambda fast: correlations.part(run.store, run.alive, self._block, self.components),
+            "weights": lambda: correlations(run.store, run.alive, self._block, self.components),
             "marginal": self._marginal,
             "density": self._density,
-            "graph": lambda fast: graph.part(run, self.components),
-            "selection": lambda fast: self._selection.part(self.plane(), self.components.followed, self.predictor),
-            "prediction": lambda fast: self._predicted("prediction"),
-            "spread": lambda fast: self._predicted("spread"),
+            "graph": lambda: network_weights(run, self.components),
+            "selection": lambda: self._selection.part(self.plane(), self.components.followed, self.predictor),
+            "prediction": lambda: self._predicted("prediction"),
+            "spread": lambda: self._predicted("spread"),
         }
+        self.forget()
 
     def forget(self) -> None:
         """Drop results of earlier draws; keep the plane until there are enough draws for another."""
-        measured = [self.components, self._variances, self._mixing, self._importance, self._own]
-        for each in [*measured, *filter(None, (self._test_metrics, self.predictor))]:
+        run, weighted = self.run, self.run.sampler.traits.weighted
+        for each in filter(None, (self.components, self.predictor, self._own)):
             each.forget()
-        self._selection.clear()
-        self._counted, self._begun = Counts(), time.perf_counter()
-        self._dotted = (0, -1)
+        self._selection = Selection(run)
+        self._variances, self._mixing = (None, None) if weighted else (Variances(run), LiveMixing(run, self.predictor))
+        self._importance = Importance(run) if weighted else None
+        self._test_metrics = TestMetrics(run, self._importance) if weighted and self.predictor is not None else None
+        self._counted, self._begun = Counts(), time.perf_counter()  # since the last change
+        self._dotted = (0, -1)  # draws so far and basis of the dots
+        self._spent_before = run.spent_before
+
+    def _keep_up(self) -> None:
+        if self._spent_before is not self.run.spent_before:  # the draws began anew
+            self.forget()
 
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""
+        for each in (self, other):
+            each._keep_up()
         self.run.watch_chain(other.run.watched)
         self._chosen_plane, self._block = other._chosen_plane, other._block
         self.components.look_like(other.components)
-        self._variances.expire()
-        self._own.look_like(other._own)
+        if self._variances is not None:
+            self._variances.expire()
+        if self._own is not None:
+            self._own.row = other._own.row
 
     def watch(
         self,
@@ -109,6 +123,7 @@ class FrameBuilder:
         row: list[float] | None = None,
     ) -> None:
         """Choose the watched chain, the path plane, the followed quantity, the correlation block and a row."""
+        self._keep_up()
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
@@ -123,20 +138,25 @@ class FrameBuilder:
             self.components.basis += 1
         if component is not None:
             self.components.follow(component)
-            self._variances.expire()
+            if self._variances is not None:
+                self._variances.expire()
         if block is not None:
             if not isinstance(block, int) or not 0 <= block < len(self._blocks):
                 raise BnnvizError(f"There is no block {block!r}; choose 0 to {len(self._blocks) - 1}.", "block")
             self._block = self._blocks[block]
+        if row is not None and self._own is None:
+            raise BnnvizError("Predicting an entered row requires a run on an uploaded table.", "row")
         if row is not None:
             self._own.choose(row)
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Select draws or an event (`ViewedRun.select`)."""
+        self._keep_up()
         self._selection.choose(choice, self.plane(), self.components.followed.key)
 
     def scene(self) -> dict[str, Any]:
         """Return the static view data of the run."""
+        self._keep_up()
         run, target = self.run, self.run.target
         weighted, one_point = run.sampler.traits.weighted, run.sampler.traits.one_point
         own = _WEIGHTED_PARTS if weighted else _POINT_PARTS if one_point else _ENGINE_PARTS
@@ -154,13 +174,18 @@ class FrameBuilder:
                 parts.append("spread")
         if self._test_metrics is not None:
             parts += self._test_metrics.emits
-        parts += self._own.emits
+        if self._own is not None:
+            parts += OWN_PARTS
         exact, truth = None, None
         if has_density:
             curved = run.sampler.traits.functional
-            exact = {"label": self._names[0], **density.line(target), "curved": curved}
+            exact = {"label": self._names[0], **line(target), "curved": curved}
         if target.mean() is not None:
             truth = {"mean": target.mean(), "sd": np.sqrt(np.diag(target.cov()))}
+        plane, window = self.plane(), target.window()
+        if plane.axes is None:  # position and velocity
+            window = (window[0] if window else (-3.5, 3.5), (-3.5, 3.5))
+        x_range, y_range = window or ((-3.0, 3.0), (-3.0, 3.0))
         return {
             "run": self.run_id,
             "spec": run.spec.to_json(),
@@ -174,27 +199,17 @@ class FrameBuilder:
             "sampler": run.sampler.title,
             "target": target.describe_value(),
             "remarks": [each.text for each in target.remarks()],
-            "plane": self._scene_plane(),
+            "plane": {
+                "x_label": plane.labels[0],
+                "y_label": plane.labels[1],
+                "x_range": x_range,
+                "y_range": y_range,
+                "contour": contour(target, x_range, y_range) if target.dim == 2 else None,
+            },
             "density": exact,
             "data": None if self.predictor is None else self.predictor.scene(),
             "truth": truth,
             "canonical": self.components.canonical_warning,
-        }
-
-    def _scene_plane(self) -> dict[str, Any]:
-        target, plane = self.run.target, self.plane()
-        window = target.window()
-        if plane.axes is None:
-            speed = 3.5
-            window = (window[0] if window else (-3.5, 3.5), (-speed, speed))
-        x_range, y_range = window or ((-3.0, 3.0), (-3.0, 3.0))
-        contour = density.contour(target, x_range, y_range) if target.dim == 2 else None
-        return {
-            "x_label": plane.labels[0],
-            "y_label": plane.labels[1],
-            "x_range": x_range,
-            "y_range": y_range,
-            "contour": contour,
         }
 
     def plane(self) -> Projection:
@@ -217,26 +232,27 @@ class FrameBuilder:
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the requested parts."""
+        self._keep_up()
         run = self.run
-        fast = run.steps - self._last_steps > _FEW_STEPS
+        self._fast = run.steps - self._last_steps > _FEW_STEPS
         self._last_steps = run.steps
         self._seq += 1
         self._rates.note(run)
         if not MOVING.issuperset(want):
             self._counted.note(run)
         # The table measures what the caption warns of.
-        parts = {name: self._part(name, fast) for name in sorted(want, key="table".__ne__)}
+        parts = {name: self._part(name) for name in sorted(want, key="table".__ne__)}
         return {"seq": self._seq, **{name: part for name, part in parts.items() if part}}
 
-    def _part(self, name: str, fast: bool) -> dict[str, Any]:
+    def _part(self, name: str) -> dict[str, Any]:
         """Build one part; empty if there is nothing to show."""
         run = self.run
         if name in self._makers:
-            return self._makers[name](fast)
+            return self._makers[name]()
         if self._test_metrics is not None and name in self._test_metrics.emits:
             return self._test_metrics.part(name)
-        if name in self._own.emits:
-            return self._own.part(name, self.components.first.values)
+        if self._own is not None and name in OWN_PARTS:
+            return self._own.part(name, self.components.first.values, self._mixing)
         # Do not evaluate a failed target again for the rate along a segment.
         if name not in run.sampler.traits.emits or (name == "envelope" and run.phase == "failed"):
             return {}
@@ -244,12 +260,12 @@ class FrameBuilder:
             return run.sampler_stats.box()
         # The views that fit the axes may not be shown first.
         self.components.refit()
-        part = run.chain_trace.part(name, self.plane(), fast)
+        part = run.chain_trace.part(name, self.plane(), self._fast)
         if part and name == "path":
-            return part | self._drawn(fast)
+            return part | self._drawn()
         return part | self._counted.figures if part and name == "envelope" else part
 
-    def _drawn(self, fast: bool) -> dict[str, Any]:
+    def _drawn(self) -> dict[str, Any]:
         """Return the draws in the plane of the path, at full speed updated after a tenth more, and which it awaits."""
         run, plane, chosen = self.run, self.plane(), self._chosen_plane
         awaits = ""
@@ -257,7 +273,7 @@ class FrameBuilder:
             one_point = run.sampler.traits.one_point
             awaits = "no PC 1, PC 2 of one point" if one_point else f"PC 1, PC 2 from {PCA_FIRST} draws on"
         made, (before, basis) = int(run.store.made.sum()), self._dotted
-        if basis != plane.basis or made > (1.1 * before if fast else before):
+        if basis != plane.basis or made > (1.1 * before if self._fast else before):
             known = [] if plane.axes is None else chosen_draws(run.store, run.alive, _DOTS)
             places = projected(weights(run.store, known), plane) if known else np.empty((0, 2))
             self._dotted, self._dots = (made, plane.basis), places.astype(np.float32)
@@ -270,12 +286,10 @@ class FrameBuilder:
             return {}
         current = run.chain_trace.current_point()
         if not run.sampler.traits.weighted:
-            make = self.predictor.spread if name == "spread" else self.predictor.part
-            return make(run.store, run.alive, current)
-        theta = self._importance.current(_RESAMPLED)
-        return self.predictor.spread_of(theta) if name == "spread" else self.predictor.part_of(theta, current)
+            return self.predictor.part(name, run.store, run.alive, current)
+        return self.predictor.part_of(name, self._importance.current(_RESAMPLED), current)
 
-    def _status(self, fast: bool) -> dict[str, Any]:
+    def _status(self) -> dict[str, Any]:
         run = self.run
         drawn = run.store.common(run.alive)
         return {
@@ -296,7 +310,7 @@ class FrameBuilder:
             "progress": run.progress,
         }
 
-    def _caption(self, fast: bool) -> dict[str, Any]:
+    def _caption(self) -> dict[str, Any]:
         run = self.run
         part = run.chain_trace.part("caption", self.plane(), False)
         found = run.waiting.message()
@@ -305,9 +319,10 @@ class FrameBuilder:
             return {"text": _PHASES[run.phase] + way, "kind": "phase", "warning": "", "remedies": []}
         rests = run.sampler.traits.one_point and run.finished
         if run.phase != "start" and not rests:
-            narrow = "" if self._variances.remark is None else f" {self._variances.remark.text}"
+            remark = None if self._variances is None else self._variances.remark
+            narrow = "" if remark is None else f" {remark.text}"
             summary = self._counted.sentence + narrow
-            if fast:
+            if self._fast:
                 changed = _CHANGED if run.generation and time.perf_counter() < self._begun + _CHANGED_S else ""
                 if self._way_beside[0] != self._counted.sentence:
                     self._way_beside = self._counted.sentence, way
@@ -327,7 +342,7 @@ class FrameBuilder:
         measured = [message.text for message in measures.messages]
         return part | {"warning": " ".join(statements + measured), "remedies": remedies}
 
-    def _trace(self, fast: bool) -> dict[str, Any]:
+    def _trace(self) -> dict[str, Any]:
         self.components.refit()
         last = self.run.store.common(self.run.alive)
         label, values = self.components.followed[:2]
@@ -342,7 +357,7 @@ class FrameBuilder:
         shown = {"index": index, "values": values[:_TRACE_CHAINS], "warmup": early[:_TRACE_CHAINS]}
         return {"label": label, "basis": self.components.basis, "chains": len(values), **shown}
 
-    def _acf(self, fast: bool) -> dict[str, Any]:
+    def _acf(self) -> dict[str, Any]:
         self.components.refit()
         if not self.run.store.common(self.run.alive):
             return {}
@@ -357,7 +372,7 @@ class FrameBuilder:
             "draws": followed.values.size,
         }
 
-    def _marginal(self, fast: bool) -> dict[str, Any]:
+    def _marginal(self) -> dict[str, Any]:
         """Return the density of the followed quantity over all chains."""
         followed = self.components.followed
         x, y = diagnostics.density(followed.values)
@@ -365,15 +380,15 @@ class FrameBuilder:
             return {}
         return {"label": followed.label, "basis": self.components.basis, "x": x, "y": y, "draws": followed.values.size}
 
-    def _density(self, fast: bool) -> dict[str, Any]:
+    def _density(self) -> dict[str, Any]:
         """Return the histogram of the draws, with past densities of the watched chain if its states are densities."""
-        part = density.histogram(self.run)
+        part = histogram(self.run)
         if not part or not self.run.sampler.traits.functional or self.run.chain_trace.now is None:
             return part and part | {"curves": None}
         line = np.linspace(*self.run.target.window()[0], _CURVE_POINTS)
         return part | {"curves": self.run.chain_trace.curves(line) | {"x": line}}
 
-    def _table(self, fast: bool) -> dict[str, Any]:
+    def _table(self) -> dict[str, Any]:
         run = self.run
         counts = self._counted.rows if run.sampler_stats.events else []
         own = [] if run.state is None else run.sampler.text(run.sampler).rows(run.state)

@@ -35,14 +35,15 @@ _WAITS = {
 }
 
 
+OWN_PARTS = ("verdict", "row")
+
+
 class OwnTable:
     """Build the parts ``verdict`` and ``row`` for a network on the user's own table."""
 
-    def __init__(self, run: AnyRun, mixing: LiveMixing, predicts: bool) -> None:
-        self.emits = ("verdict", "row") if predicts and run.spec.file is not None else ()
-        self._run, self._mixing = run, mixing
-        self._row: np.ndarray | None = None
-        self.forget()
+    def __init__(self, run: AnyRun) -> None:
+        self._run = run
+        self.row: np.ndarray | None = None
 
     def forget(self) -> None:
         """Drop results of earlier draws and training rows, and keep the row."""
@@ -51,14 +52,8 @@ class OwnTable:
         self._pace = Throttle(_SHARE, least=_LEAST_S, most=_MOST_S)
         self._judged = (0, False)  # judged draws of each chain, and whether these were all
 
-    def look_like(self, other: OwnTable) -> None:
-        """Predict the row of another run of the same target."""
-        self._row = other._row
-
     def choose(self, row: Any) -> None:
         """Set a row (inputs,) in the units of the data."""
-        if not self.emits:
-            raise BnnvizError("Predicting an entered row requires a run on an uploaded table.", "row")
         inputs = int(np.prod(self._run.target.x.shape[1:]))
         try:
             found = np.array(row, dtype=float)
@@ -66,20 +61,20 @@ class OwnTable:
             found = np.empty(0)
         if found.shape != (inputs,) or not np.isfinite(found).all():
             raise BnnvizError(f"A row to predict has {inputs} numbers, one for each input; give as many.", "row")
-        self._row = found
+        self.row = found
 
-    def part(self, name: str, component: np.ndarray) -> dict[str, Any]:
-        """Return a part; ``component`` (chains, draws) is the first component of the draws."""
-        return self._predicted() if name == "row" else self._judgement(component)
+    def part(self, name: str, component: np.ndarray, mixing: LiveMixing | None) -> dict[str, Any]:
+        """Return a part; ``component`` (chains, draws) is the first component of the draws, and ``mixing`` theirs."""
+        return self._predicted() if name == "row" else self._judgement(component, mixing)
 
     def _predicted(self) -> dict[str, Any]:
         """Return the prediction of the row, as of `bnnviz.Run.predict`; empty without a row or draws."""
         run = self._run
-        if self._row is None or not run.store.common(run.alive):
+        if self.row is None or not run.store.common(run.alive):
             return {}
         if self._surroundings is None:
             self._surroundings = Surroundings(run.target)
-        x = self._row.reshape(1, *run.target.x.shape[1:])
+        x = self.row.reshape(1, *run.target.x.shape[1:])
         try:
             given = network_draws(run)
             found = predict(given, x, LEVELS, self._surroundings)
@@ -87,7 +82,7 @@ class OwnTable:
             return {}
         figures = {name: getattr(found, name) for name in _FIGURES}
         return {
-            "row": self._row,
+            "row": self.row,
             "draws": len(given.theta),
             "task": found.task,
             "far": bool(found.far[0]),
@@ -98,7 +93,7 @@ class OwnTable:
             **{name: None if values is None else float(values[0]) for name, values in figures.items()},
         }
 
-    def _judgement(self, component: np.ndarray) -> dict[str, Any]:
+    def _judgement(self, component: np.ndarray, mixing: LiveMixing | None) -> dict[str, Any]:
         run = self._run
         draws = run.store.common(run.alive)
         if draws < (1 if run.finished else _FEWEST):
@@ -110,12 +105,12 @@ class OwnTable:
         if (draws, run.finished) != self._judged and (self._pace.due or run.finished or not self._verdict):
             begun = time.thread_time()
             ended = summarise(run) if run.phase == "done" else {}
-            judged = ended.get("verdict") or self._judge(component)
+            judged = ended.get("verdict") or self._judge(component, mixing)
             self._judged, self._verdict = (draws, run.finished), _part(judged, draws)
             self._pace.spent(time.thread_time() - begun)
         return self._verdict
 
-    def _judge(self, component: np.ndarray) -> Message:
+    def _judge(self, component: np.ndarray, mixing: LiveMixing | None) -> Message:
         """Judge a running sampler by a selection of its draws."""
         run = self._run
         try:
@@ -124,9 +119,9 @@ class OwnTable:
             return Message("no_verdict", findings=error.message.text)
         if isinstance(run.target.data_set, DataSet):
             found["baselines"] = baselines(run.target.data_set)
-        if component.size and not run.sampler.traits.weighted:
-            self._mixing.take(component)
-            found["rhat_function_max"] = self._mixing.found.rhat if np.isfinite(self._mixing.found.rhat) else None
+        if component.size and mixing is not None:
+            mixing.take(component)
+            found["rhat_function_max"] = mixing.found.rhat if np.isfinite(mixing.found.rhat) else None
         return verdict(found, run.target.data_set is not None, run.sampler.traits.converges, remedies.more(run))
 
     def _measured(self) -> dict[str, Any]:

@@ -62,33 +62,31 @@ class Selection:
 
     def part(self, plane: Projection, component: Component, predictor: Predictor | None) -> dict[str, Any]:
         """Return the part of a frame."""
-        if self._event is not None:
-            return self._event_part(plane, predictor)
-        if self._view is None:
+        if self._event is None and self._view is None:
             return NOTHING
-        known = chosen_draws(self._run.store, self._run.alive, _MOST)
+        known = [] if self._event is not None else chosen_draws(self._run.store, self._run.alive, _MOST)
         places = projected(weights(self._run.store, known), plane) if known else np.empty((0, 2))
-        self._find(known, component, predictor)
-        place = {key: i for i, key in enumerate(known)}
-        keys = [key for key in self._keys if key in place]
-        points = places[[place[key] for key in keys]].reshape(-1, 2)
-        trace = [self._on_trace(key, component.values) for key in keys]
-        functions = {}
-        if predictor is not None and keys:
-            picked = [keys[i] for i in evenly(len(keys), _FUNCTIONS)]
-            functions = {"functions": predictor.functions(weights(self._run.store, picked))}
-        return {
-            "kind": "draws",
-            "count": len(keys),
-            "of": len(known),
-            "text": f"{len(keys)} of {len(known)} draws",
+        keys: list[Key] = []
+        if self._event is not None:
+            _, text, point = self._event
+            points, shown = projected(point[None], plane), point[None]
+            found = {"kind": "event", "count": 1, "text": text}
+        else:
+            self._find(known, component, predictor)
+            place = {key: i for i, key in enumerate(known)}
+            keys = [key for key in self._keys if key in place]
+            points = places[[place[key] for key in keys]].reshape(-1, 2)
+            shown = weights(self._run.store, [keys[i] for i in evenly(len(keys), _FUNCTIONS)]) if keys else None
+            text = f"{len(keys)} of {len(known)} draws"
+            found = {"kind": "draws", "count": len(keys), "of": len(known), "text": text}
+        return found | {
             "path_x": points[:, 0],
             "path_y": points[:, 1],
             "known_x": places[:, 0],
             "known_y": places[:, 1],
             "trace_index": np.array([number for _, number in keys], dtype=float),
-            "trace_value": np.array(trace, dtype=float),
-            **functions,
+            "trace_value": np.array([self._on_trace(key, component.values) for key in keys], dtype=float),
+            **({} if predictor is None or shown is None else {"functions": predictor.functions(shown)}),
         }
 
     def _find(self, known: list[Key], component: Component, predictor: Predictor | None) -> None:
@@ -113,24 +111,6 @@ class Selection:
         chain, number = key
         row, column = int(self._run.alive[:chain].sum()), number // self._run.store.every
         return float(component[row, column]) if column < component.shape[1] else math.nan
-
-    def _event_part(self, plane: Projection, predictor: Predictor | None) -> dict[str, Any]:
-        _, text, point = self._event
-        places = projected(point[None], plane)
-        functions = {} if predictor is None else {"functions": predictor.functions(point[None])}
-        nothing = np.empty(0)
-        return {
-            "kind": "event",
-            "count": 1,
-            "text": text,
-            "path_x": places[:, 0],
-            "path_y": places[:, 1],
-            "known_x": nothing,
-            "known_y": nothing,
-            "trace_index": nothing,
-            "trace_value": nothing,
-            **functions,
-        }
 
 
 def projected(points: Tensor, plane: Projection) -> np.ndarray:

@@ -51,14 +51,29 @@ class TimeTravel:
         """Execute a command."""
         if name not in ("back", "return"):
             self._check_arrived("fork")
+        run = self._host.run
         if name == "back":
-            self._back(step)
+            if step is None:  # to the last event before this step
+                # The run passes through steps from the checkpoint to its goal.
+                step = self.history.timeline.before(run.steps if self._host.goal is None else self._host.goal)
+                if step is None:
+                    raise BnnvizError("This run has no recorded event before this step.", "step")
+            if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+                raise BnnvizError(f"A step is a whole number from 0 on, not {step!r}.", "step")
+            self._go(min(step, self.history.furthest))
         elif name == "return":
             self._go(self.history.furthest)
         elif name == "fork":
             self._fork()
         else:
-            self._follow_branch(branch, alone=name == "keep")
+            if not run.is_fork:
+                raise BnnvizError("This run has only one branch. Fork it first.", "branch")
+            run.follow(branch)
+            self._follow_events(run)
+            if name == "keep":
+                kept = run.branches[run.followed]
+                self._host.run, self._host.script = kept.run, kept.script
+                self.history.joined(kept.run, run.at)
         self.jumps += 1
 
     def part_for(self, settings: dict[str, Any]) -> None:
@@ -89,18 +104,6 @@ class TimeTravel:
         goal, history = self._host.goal, self.history
         behind = history.behind or goal is not None
         return {"behind": behind, "furthest": history.furthest, "jumps": self.jumps, "goal": goal}
-
-    def _back(self, step: int | None) -> None:
-        """Go back to a step; None means the last event before this one."""
-        if step is None:
-            # The run passes through steps from the checkpoint to its goal.
-            here = self._host.run.steps if self._host.goal is None else self._host.goal
-            step = self.history.timeline.before(here)
-            if step is None:
-                raise BnnvizError("This run has no recorded event before this step.", "step")
-        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
-            raise BnnvizError(f"A step is a whole number from 0 on, not {step!r}.", "step")
-        self._go(min(step, self.history.furthest))
 
     def _go(self, step: int) -> None:
         from bnnviz.engine.history.fork import restored
@@ -140,15 +143,3 @@ class TimeTravel:
         self._follow_events(host.run)
         history.timeline.cut(host.run.steps)
         history.parted(host.run)
-
-    def _follow_branch(self, letter: str | None, alone: bool) -> None:
-        """Follow a branch; ``alone`` ends the fork."""
-        fork = self._host.run
-        if not fork.is_fork:
-            raise BnnvizError("This run has only one branch. Fork it first.", "branch")
-        fork.follow(letter)
-        self._follow_events(fork)
-        if alone:
-            branch = fork.branches[fork.followed]
-            self._host.run, self._host.script = branch.run, branch.script
-            self.history.joined(branch.run, fork.at)

@@ -217,20 +217,16 @@ class Components:
         if kind == "coordinate":
             direction, centre = np.eye(1, draws.shape[-1], number)[0], 0.0
         else:
-            direction = self._last_axis() if number == -1 else axes.axes[:, number - 1]
+            if number == -1 and (self._last is None or self._last[0] is not self.pca):  # fitted on demand
+                rows = self._rows()
+                self._last = self.pca, diagnostics.last_axis(self.canonicalise(rows) if self._canonical else rows)
+            direction = self._last[1] if number == -1 else axes.axes[:, number - 1]
             centre = float(axes.centre @ direction)
         if not canonical:
             axis = torch.as_tensor(direction, dtype=draws.dtype, device=draws.device)
             return (draws @ axis).double().cpu().numpy() - centre
         parts = torch.split(draws.flatten(0, 1), max(1, MOST_CANONICALISED // draws.shape[-1]))
         return np.concatenate([self.looked_at(part) @ direction for part in parts]).reshape(draws.shape[:2]) - centre
-
-    def _last_axis(self) -> np.ndarray:
-        """Return the last principal axis (dim,), fitted on demand."""
-        if self._last is None or self._last[0] is not self.pca:
-            rows = self._rows()
-            self._last = self.pca, diagnostics.last_axis(self.canonicalise(rows) if self._canonical else rows)
-        return self._last[1]
 
     def _label(self, choice: Choice, canonical: bool) -> str:
         kind, number = choice

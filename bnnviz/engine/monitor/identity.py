@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.engine.run.edges import edge_between
+from bnnviz.engine.run.failures import edge_between
 from bnnviz.targets import BNN, Target
 
 _MOST_COLUMNS = 50

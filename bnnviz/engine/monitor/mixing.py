@@ -13,12 +13,11 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.draw_table import DrawTable
-from bnnviz.engine.evaluation.predictions import Predictor, evenly
+from bnnviz.engine.evaluation.predictions import DrawTable, Predictor, evenly
 from bnnviz.engine.monitor.components import canonical_form
-from bnnviz.engine.monitor.words import number
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.engine.throttle import Throttle
+from bnnviz.numerals import number
 
 
 class MixingEffort(NamedTuple):
@@ -115,14 +114,10 @@ class LiveMixing:
     """Measure a live run within a small fraction of its time; the rows state the step."""
 
     def __init__(self, run: AnyRun, predictor: Predictor | None) -> None:
-        self._run, self._predictor = run, predictor
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop results of earlier draws."""
+        self._run = run
         self.found, self._step = MixingEss(), 0
-        self._values = _Values(self._run, self._predictor, LIVE.points)
-        self._ordered = _OrderedWeights(self._run, LIVE.weights)
+        self._values = _Values(run, predictor, LIVE.points)
+        self._ordered = _OrderedWeights(run, LIVE.weights)
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:

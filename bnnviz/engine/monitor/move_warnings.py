@@ -1,4 +1,4 @@
-r"""Warn if the moves of chains cast doubt on their draws: no moves, divergences, or nearly constant energy.
+r"""Warn if moves cast doubt on draws (none, divergences, constant energy), or a function that contradicts itself.
 
 With :math:`E_n` the energy where the n-th trajectory of a chain begins, the energy Bayesian fraction of missing
 information is
@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import torch
 
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.identity import has_edge
-from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import AnyRun
-from bnnviz.messages import Message
+from bnnviz.messages import Message, Remedy
+from bnnviz.numerals import named_chains
 from bnnviz.samplers.base import ENERGY
-from bnnviz.targets import BNN
+from bnnviz.targets import BNN, Callable
+from bnnviz.targets.lines import Fit, fits
 
 _FEWEST = 20  # draws of a chain
 _STILL = 0.99  # fraction of draws that equal the one before
@@ -29,6 +31,10 @@ _MOST_COLUMNS = 100
 _DIVERGED, _CLUSTER = 1e-3, 10  # fraction of the draws, and maximum draws of a chain between two in a cluster
 _DEEPEST = 0.01  # fraction of the draws
 _FEWEST_ENERGIES, _LOW = 100, 0.3
+_LINES = 24
+_LEAST = 0.05  # of U: a jump that changes a density by less than a twentieth is ignored
+_FEW = 2  # lines
+_GRAIN = 0.1  # of U: acceptance probabilities are off by a tenth if neighbouring numbers differ by this much
 
 
 def of_moves(run: AnyRun) -> Iterator[Message]:
@@ -98,3 +104,42 @@ def _numbers(chosen: np.ndarray, alive: np.ndarray) -> list[int]:
     """Return the numbers of the chosen living chains, or of all if none lives."""
     chains = np.flatnonzero(alive) if alive.any() else np.arange(len(alive))
     return chains[chosen].tolist()
+
+
+def of_gradient(run: AnyRun) -> Iterator[Message]:
+    """Check the caller's own function at draws and on lines between them."""
+    draws = run.store.view(run.alive)
+    if (
+        not isinstance(run.target, Callable)
+        or run.sampler.traits.functional
+        or draws.shape[0] * draws.shape[1] < 2 * _LINES
+    ):
+        return
+    target, pooled = run.target.clone(), draws.flatten(0, 1)
+    chosen = pooled[np.random.default_rng(0).choice(len(pooled), 2 * _LINES, replace=False)].to(target.dtype)
+    together, again = (target.defined_potential(chosen).detach() for _ in range(2))
+    if not _close(together, again):
+        yield Message("random_density", Remedy("remove the random numbers from U"))
+        return
+    if not _close(together, torch.cat([target.defined_potential(point[None]).detach() for point in chosen])):
+        yield Message("chains_interact", Remedy("reduce over the last axis only and avoid statistics over chains"))
+        return
+    rejects, dtype = remedies.rejects(run), together.dtype
+    largest = float(together.abs().nan_to_num(0.0, 0.0, 0.0).max())
+    grain = largest * torch.finfo(dtype).eps
+    if rejects and grain > _GRAIN:
+        ways = Remedy("subtract a constant from U"), remedies.DOUBLE
+        yield Message("rounding", *ways, largest=largest, dtype=str(dtype).removeprefix("torch."), grain=grain)
+    found = fits(target.gradient, chosen[:_LINES], chosen[_LINES:], _LEAST)
+    jumps, otherwise = found.count(Fit.JUMP), found.count(Fit.OTHERWISE)
+    if otherwise >= _FEW:
+        effect = "proposals are poor" if rejects else f"draws of {run.sampler.title} are biased"
+        remedy = Remedy("make all of U differentiable")
+        yield Message("wrong_gradient", remedy, count=otherwise, lines=_LINES, effect=effect)
+    elif jumps >= _FEW and not rejects:
+        remedy = remedies.reference_sampler("use HMC or NUTS, whose acceptance step uses U itself")
+        yield Message("jumps", remedy, count=jumps, lines=_LINES, sampler=run.sampler.title)
+
+
+def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return torch.allclose(a, b, rtol=100 * torch.finfo(a.dtype).eps, atol=1e-5, equal_nan=True)

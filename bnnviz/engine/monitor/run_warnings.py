@@ -11,9 +11,9 @@ from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.importance import BAD_K, CLEAR_WEIGHTED, GOOD_K, POOR
 from bnnviz.engine.monitor.mixing import BAD_RHAT
 from bnnviz.engine.monitor.variances import is_clear, most_off
-from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message, Remedy
+from bnnviz.numerals import named_chains
 from bnnviz.targets import BNN
 
 #: Minimum ESS for a reliable standard error (Vehtari et al. 2021, section 4).

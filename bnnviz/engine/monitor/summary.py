@@ -15,14 +15,12 @@ from bnnviz.engine.evaluation.baselines import baselines
 from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor import remedies
-from bnnviz.engine.monitor.approximation import measured_approximation, of_approximation
-from bnnviz.engine.monitor.gradients import of_gradient
+from bnnviz.engine.monitor.approximation import measured_approximation, measured_shift, of_approximation
 from bnnviz.engine.monitor.mixing import measured_mixing
-from bnnviz.engine.monitor.move_warnings import of_moves
+from bnnviz.engine.monitor.move_warnings import of_gradient, of_moves
 from bnnviz.engine.monitor.run_warnings import FEW, of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
 from bnnviz.engine.monitor.verdict import verdict
-from bnnviz.engine.monitor.wider_proposals import measured_shift
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
 from bnnviz.targets import BNN
@@ -207,33 +205,21 @@ def _estimates(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
         moments = of_weighted(rows, run.log_weights) if weighted else diagnostics.moments_with_errors(rows)
         found |= {name: getattr(moments, name).tolist() for name in moments._fields}
     if draws.shape[2] <= _MOST_MOMENTS and not weighted:
-        found |= _reweighted(run, draws.astype(float))
+        weights = run.event_weights()
+        if weights is not None:  # that correct the bias of draws at events
+            rows, weights = rows.reshape(-1, rows.shape[2]), weights.ravel()
+            found["weighted_mean"] = np.average(rows, axis=0, weights=weights).tolist()
+            cov = np.cov(rows.T, aweights=weights, bias=True).reshape(rows.shape[1], -1)
+            found["weighted_cov"] = cov.tolist()
         if (path := run.path_moments()) is not None:
             names = ("mean", "mean_se", "variance", "variance_se")
             found |= {f"path_{name}": getattr(path, name).tolist() for name in names}
     if isinstance(run.target, BNN):
-        found |= _scores(run)
+        metrics = measure(run)
+        names = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "nll")}
+        found |= {name: metrics["averaged"][name] for name in names.get(run.target.likelihood.task, ("nll",))}
+        found["metrics"] = metrics
     return found
-
-
-def _scores(run: AnyRun) -> dict[str, Any]:
-    """Return ``metrics`` of the predictions of a network, and the scores of the averaged one by themselves."""
-    metrics = measure(run)
-    names = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "nll")}
-    scores = {name: metrics["averaged"][name] for name in names.get(run.target.likelihood.task, ("nll",))}
-    return scores | {"metrics": metrics}
-
-
-def _reweighted(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
-    """Return mean and covariance of draws at events with the weights that correct their bias."""
-    weights = run.event_weights()
-    if weights is None:
-        return {}
-    rows, weights = draws.reshape(-1, draws.shape[2]), weights.ravel()
-    return {
-        "weighted_mean": np.average(rows, axis=0, weights=weights).tolist(),
-        "weighted_cov": np.cov(rows.T, aweights=weights, bias=True).reshape(draws.shape[2], -1).tolist(),
-    }
 
 
 def _ess_first_component(draws: np.ndarray) -> float | None:

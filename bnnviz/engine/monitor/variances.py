@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,9 @@ from bnnviz.engine.monitor.components import Component
 from bnnviz.engine.monitor.identity import says_nothing
 from bnnviz.engine.monitor.mixing import rhat_tone, stated
 from bnnviz.engine.monitor.move_warnings import of_moves
-from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.messages import Message
+from bnnviz.numerals import number
 
 
 class SteinEffort(NamedTuple):
@@ -45,12 +46,7 @@ class Variances:
 
     def __init__(self, run: AnyRun) -> None:
         self._run = run
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop results of earlier draws."""
         self.ess = self.rhat = self._tail = self.followed = float("nan")
-        self._spent = self._run.seconds, self._run.gradients  # until these draws
         self._inflation: diagnostics.VarianceInflation | None = None
         self._clear = self._contradicted = False  # the inflation is significant; the known variances contradict it
         self.remark: Message | None = None  # that the draws are still too narrow, for no fault of the sampler
@@ -90,23 +86,18 @@ class Variances:
         if cov is not None and run.target.dim <= _MOST_MOMENTS and self._count >= _FEWEST_DRAWS:
             moments = diagnostics.moments_with_errors(run.draws.astype(float))
             self._moments = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
-            self._weighted = self._reweighed()
+            self._weighted = []
+            every = max(1, self._count // _WEIGHED)
+            weights = run.event_weights(every)  # that correct the bias of draws at events
+            if weights is not None:
+                rows, weights = run.draws[:, ::every].reshape(-1, run.target.dim).astype(float), weights.ravel()
+                mean = np.average(rows, axis=0, weights=weights)
+                self._weighted = np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
             # It would be redundant for draws spread evenly along the path.
             self._path = run.path_moments() if self._weighted else None
         if self._count >= max(_FEW_DRAWS, EFFORT.growth * self._tried):
             self._tried, self._tried_at = self._count, run.steps
             self._inflation = measured_variance_inflation(run)
-
-    def _reweighed(self) -> list[float]:
-        """Return the variances of draws at events with the weights that correct their bias."""
-        draws = self._run.draws.astype(float)
-        every = max(1, draws.shape[0] * draws.shape[1] // _WEIGHED)
-        weights = self._run.event_weights(every)
-        if weights is None:
-            return []
-        rows, weights = draws[:, ::every].reshape(-1, draws.shape[2]), weights.ravel()
-        mean = np.average(rows, axis=0, weights=weights)
-        return np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
 
     def _judge(self) -> None:
         """Compare the variances with the known ones, and otherwise judge them by Stein's identity."""
@@ -145,7 +136,10 @@ class Variances:
 
     def _known_rows(self) -> list[list[str]]:
         ratios, z = _judged(*self._moments)
-        tones = [_tone(*judged, self._count) for judged in zip(ratios, z, strict=True)]
+        # A large but insignificant deviation is neither good nor bad.
+        wrong = (np.abs(z) > 5) | ((np.abs(z) > 3) & ((ratios <= 0.7) | (ratios >= 1.4)))
+        tones = np.where(wrong, "bad", np.where(np.abs(ratios - 1) < _NEAR, "good", ""))
+        tones = np.where(np.isfinite(z) & (self._count >= _FEW_DRAWS), tones, "").tolist()
         if self._run.target.dim > _MOST_VARIANCES:
             worst = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
             return [["Variance / truth (worst)", f"{ratios[worst]:.2f}", tones[worst]]]
@@ -162,7 +156,8 @@ class Variances:
         """Return rows on the mixing of the first component, called ``label``."""
         if self._made < 0:
             return []
-        spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
+        seconds, gradients = self._run.spent_before
+        spent = self._run.seconds - seconds, (self._run.gradients - gradients) / 1e6
         rates = [self.ess / cost if cost > 0 else np.nan for cost in spent]
         texts = [number(rate, ",.0f" if rate >= 100 else ".2g") for rate in rates]
         return [
@@ -245,9 +240,14 @@ def measured_variance_inflation(
     return diagnostics.variance_inflation(draws.double().cpu().numpy(), potential, gradient, every, logs)
 
 
-def _tone(ratio: float, z: float, draws: int) -> str:
-    """Judge a variance; a large but insignificant deviation is neither good nor bad."""
-    if draws < _FEW_DRAWS or not np.isfinite(z):
-        return ""
-    wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)
-    return "bad" if wrong else "good" if abs(ratio - 1) < _NEAR else ""
+def with_error(value: float, error: float) -> str:
+    """Format a value with its standard error."""
+    return f"{value:.2f} ± {number(error, '.2f')}"
+
+
+def variance_rows(columns: Iterable[tuple[str, float, float, float, str]]) -> list[list[str]]:
+    """Return rows (label, text, tone) of variances and known ones, from name, variance, error, truth and tone."""
+    return [
+        [f"Variance of {name}; true {true:.3g}", with_error(variance, error), tone]
+        for name, variance, error, true, tone in columns
+    ]

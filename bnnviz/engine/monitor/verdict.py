@@ -33,7 +33,30 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
         findings = ["the likelihood does not define predictive intervals", *_of_chains(predictions, converges)]
         return _message("not_judged", findings, () if mixed else more, **values)
     rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
-    level, finding = (_of_classes if classes else _of_intervals)(metrics, rows)
+    if classes:
+        accuracy, expected = averaged["accuracy"], metrics["confidence"]
+        level = _off(accuracy, expected, count)
+        finding = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected)"
+        for rare in metrics.get("rare_classes", ()):
+            level = max(level, int(rare["recall"] < _FOUND))
+            # By chance the average precision is the share of the rows.
+            precision = rare["average_precision"]
+            ranked = "" if precision is None else f" (average precision {precision:.2f})"
+            finding += (
+                f"; of {rare['rows']} rows of the rare class {rare['name']} {rare['recall']:.0%} are found{ranked}"
+            )
+    else:
+        level, shown = 0, []
+        for nominal in (50, 90):
+            share = averaged[f"coverage_{nominal}"]
+            # Intervals of counts cover more, because their ends are whole numbers.
+            expected = averaged.get(f"coverage_{nominal}_expected", nominal / 100)
+            off = _off(share, expected, count)
+            level = max(level, off)
+            remarks = [f"{expected:.0%} expected"] if expected != nominal / 100 else []
+            remarks += [f"too {'wide' if share > expected else 'narrow'}"] if off else []
+            shown.append(f"{share:.0%}" + (f" ({', '.join(remarks)})" if remarks else ""))
+        finding = f"50% intervals cover {shown[0]} and 90% intervals {shown[1]} of {rows}"
     findings = [finding]
     ratio = ratio_to_baseline(averaged, found.get("baselines") or {}, classes)
     if ratio is not None:
@@ -64,37 +87,6 @@ def ratio_to_baseline(averaged: dict[str, Any], scores: dict[str, Any], classes:
         return None
     best = min(known, key=known.__getitem__)
     return best, averaged[key] / known[best]
-
-
-def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
-    """Return the level by the shares of rows in 50 % and 90 % intervals, and a message."""
-    level, shown = 0, []
-    for nominal in (50, 90):
-        share = metrics["averaged"][f"coverage_{nominal}"]
-        # Intervals of counts cover more, because their ends are whole numbers.
-        expected = metrics["averaged"].get(f"coverage_{nominal}_expected", nominal / 100)
-        off = _off(share, expected, metrics["rows"])
-        level = max(level, off)
-        remarks = [f"{expected:.0%} expected"] if expected != nominal / 100 else []
-        remarks += [f"too {'wide' if share > expected else 'narrow'}"] if off else []
-        shown.append(f"{share:.0%}" + (f" ({', '.join(remarks)})" if remarks else ""))
-    return level, f"50% intervals cover {shown[0]} and 90% intervals {shown[1]} of {rows}"
-
-
-def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
-    """Return the level by the accuracy, the probabilities and the rare classes, and a message."""
-    accuracy, expected = metrics["averaged"]["accuracy"], metrics["confidence"]
-    rare = metrics.get("rare_classes", ())
-    missed = any(each["recall"] < _FOUND for each in rare)
-    finding = f"{accuracy:.0%} of {rows} are classified correctly ({expected:.0%} expected)"
-    return max(_off(accuracy, expected, metrics["rows"]), int(missed)), finding + "".join(map(_of_rare, rare))
-
-
-def _of_rare(found: dict[str, Any]) -> str:
-    """Return how well a rare class is found, and ranked (its average precision is its share of the rows by chance)."""
-    precision = found["average_precision"]
-    ranked = "" if precision is None else f" (average precision {precision:.2f})"
-    return f"; of {found['rows']} rows of the rare class {found['name']} {found['recall']:.0%} are found{ranked}"
 
 
 def _off(share: float, expected: float, rows: int) -> int:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.draw_table import DrawTable
-from bnnviz.engine.evaluation.predictions import Predictor
+from bnnviz.engine.evaluation.predictions import DrawTable, Predictor
 from bnnviz.engine.protocol import AnyRun
 from bnnviz.targets import BNN, Target
 

@@ -13,7 +13,6 @@ import torch
 
 from bnnviz import optional
 from bnnviz.engine.evaluation.metrics import NetworkDraws, drawn_classes, log_scale, network_draws, probabilities_of
-from bnnviz.engine.evaluation.named_draws import named_draws
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.predictions import at_once, training_rows
 from bnnviz.engine.protocol import AnyRun
@@ -21,6 +20,7 @@ from bnnviz.targets import BNN, Target
 
 if TYPE_CHECKING:
     import xarray
+
 
 _ROWS = "row"
 _MOST_WORK = 1e10  # maximum multiply-adds for the log densities of all draws
@@ -91,3 +91,11 @@ def completed(made: xarray.DataTree, run: AnyRun, predictions: bool | None) -> x
         for name, group in arviz_base.from_dict(groups, dims=dims).children.items():
             made[name] = group
     return made
+
+
+def named_draws(target: Target, draws: np.ndarray) -> dict[str, np.ndarray]:
+    """Return draws (chains, draws, dim) as parameters (chains, draws, *shape) by name; empty for unnamed parameters."""
+    # Constrained parameters are computed in float64, so that fewer of them round to a bound.
+    flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
+    values = target.named_values(flat if isinstance(target, BNN) else flat.double())
+    return {name: value.cpu().numpy().reshape(*draws.shape[:2], *value.shape[1:]) for name, value in values.items()}

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnviz import optional, paths
-from bnnviz.engine.recording import arrays, contents
+from bnnviz.engine.recording import arrays
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, X
 from bnnviz.engine.recording.lock import RecordingLock
 from bnnviz.errors import BnnvizError
@@ -115,12 +115,12 @@ class Recording:
     @cached_property
     def header(self) -> dict[str, Any]:
         """Spec, change log, versions, device."""
-        return self._checked(HEADER, contents.unfit_header)
+        return self._checked(HEADER, arrays.unfit_header)
 
     @cached_property
     def progress(self) -> dict[str, Any]:
         """The progress: ``counts`` and ``alive`` of the chains, ``checkpoint``, ``finished``, ``steps``."""
-        return self._checked(PROGRESS, contents.unfit_progress)
+        return self._checked(PROGRESS, arrays.unfit_progress)
 
     @cached_property
     def last_summary(self) -> dict[str, Any] | None:

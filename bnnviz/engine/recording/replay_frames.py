@@ -105,7 +105,8 @@ def take_frames(
     progress: Callable[[float, str], Any] | None = None,
 ) -> ReplayFrames:
     """Repeat a run, and take its replay frames; ``measure`` adds metrics of the run as the part ``measured``."""
-    check_frames(frames)
+    if not isinstance(frames, int) or not 2 <= frames <= MOST_FRAMES:
+        raise BnnvizError(f"frames = {frames!r} must be a whole number from 2 to {MOST_FRAMES:,}.", "frames")
     if not isinstance(past, PastRun):
         past = PastRun(past.checked()) if isinstance(past, Spec) else past_of_run(past)
     run, note = _begin(past)
@@ -132,12 +133,6 @@ def take_frames(
     header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": copied(past.changes)}
     notes = [*([note] if note else []), *(str(note) for note in run.notes)]
     return ReplayFrames(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
-
-
-def check_frames(frames: int) -> None:
-    """Raise for an invalid number of frames."""
-    if not isinstance(frames, int) or not 2 <= frames <= MOST_FRAMES:
-        raise BnnvizError(f"frames = {frames!r} must be a whole number from 2 to {MOST_FRAMES:,}.", "frames")
 
 
 def is_here(device: str | None) -> bool:
@@ -317,15 +312,11 @@ def parts(scene: dict[str, Any]) -> list[str]:
     return [part for part in scene["emits"] if part not in _SKIPPED]
 
 
-def timeless(frame: dict[str, Any]) -> dict[str, Any]:
-    """Return a frame without timings."""
-    return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
-
-
 def _frame(run: AnyRun, scene: dict[str, Any], measure: Callable[..., Any] | None) -> dict[str, Any]:
     """Take a complete frame, as of a run at rest."""
     run.frame([])
-    frame = timeless(run.frame(parts(scene)))
+    frame = run.frame(parts(scene))
+    frame[_STATUS] = {name: value for name, value in frame[_STATUS].items() if name not in _CLOCKS}
     return copied(frame if measure is None else frame | {"measured": measure(run, frame)})
 
 

@@ -51,7 +51,7 @@ def named(word: str | os.PathLike[str]) -> str:
 
 def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
     """Read starting points from a recording."""
-    from bnnviz.engine.run.restorable import saved_state  # with torch, which the page does not load
+    from bnnviz.engine.run.checkpoint import saved_state  # with torch, which the page does not load
 
     try:
         recording = Recording(reader.place(word) if reader.is_recording_name(word) else reader.find(word))

@@ -69,7 +69,12 @@ class Descent:
         self.potential, slope = self._seen().gradient(self.x)
         lost = ~(torch.isfinite(self.potential) & torch.isfinite(slope).all(-1))
         if bool(lost.any()):
-            slope = self._turned_back(slope, lost[:, None])
+            # Lost chains move halfway back to a finite U, with zero momentum.
+            self._last = torch.where(lost[:, None], self._last, self.x)
+            self.x = torch.where(lost[:, None], 0.5 * (self.x + self._last), self.x)
+            self._mean, self._square, slope = (
+                torch.where(lost[:, None], 0.0, part) for part in (self._mean, self._square, slope)
+            )
         else:
             self._last = self.x
         rate = self.target.descent_rate * (1 - self.taken / self.steps)
@@ -77,13 +82,6 @@ class Descent:
         number, rates = torch.tensor([[self.taken], [rate]], dtype=torch.float64, device=self.x.device)
         move, self._mean, self._square = adam(slope, self._mean, self._square, number, rates)
         self.x = self.x - move
-
-    def _turned_back(self, slope: Tensor, lost: Tensor) -> Tensor:
-        """Move lost chains (chains, 1) halfway back to a finite U, with zero momentum."""
-        self._last = torch.where(lost, self._last, self.x)
-        self.x = torch.where(lost, 0.5 * (self.x + self._last), self.x)
-        self._mean, self._square = (torch.where(lost, 0.0, part) for part in (self._mean, self._square))
-        return torch.where(lost, 0.0, slope)
 
     @property
     def seconds_left(self) -> float:
@@ -173,16 +171,13 @@ class QuasiNewton(Descent):
         return self._calm >= _CALM_STEPS
 
     def ends(self) -> Tensor:
-        """Return the end of each chain (chains, dim); those that have not converged move to the best end."""
-        if self._ends is None:
-            self._ends = self._refined_ends()
-        return self._ends.clone()
+        """Return the end of each chain (chains, dim); those that have not converged move to the best end.
 
-    def _refined_ends(self) -> Tensor:
-        """Move the lowest end to its mode by Newton's method, and chains far above it there too.
-
-        With scales that differ by powers of ten, BFGS seems to converge before it knows the curvature.
+        The lowest end moves to its mode by Newton's method, and chains far above it there too. With scales that differ
+        by powers of ten, BFGS seems to converge before it knows the curvature.
         """
+        if self._ends is not None:
+            return self._ends.clone()
         target, whole = self.target.clone(), slice(None)
         ends, potential = self.x.clone(), torch.where(torch.isfinite(self.potential), self.potential, torch.inf)
         arrived, best = self._arrived.clone(), int(potential.argmin())
@@ -192,11 +187,12 @@ class QuasiNewton(Descent):
             if found is not None and found.is_mode:
                 ends[best], arrived[best] = refined, True
                 potential[best] = target.gradient(refined[None])[0][0].double()
-        if not bool(arrived.any()):
-            return self._begun
-        potential = torch.where(arrived, potential, torch.inf)
-        beyond = potential > potential.min() + _NO_MASS + _NO_MASS_BY_DIM * self.x.shape[1]
-        return torch.where(beyond[:, None], ends[potential.argmin()], ends)
+        self._ends = self._begun
+        if bool(arrived.any()):
+            potential = torch.where(arrived, potential, torch.inf)
+            beyond = potential > potential.min() + _NO_MASS + _NO_MASS_BY_DIM * self.x.shape[1]
+            self._ends = torch.where(beyond[:, None], ends[potential.argmin()], ends)
+        return self._ends.clone()
 
     def starts(self) -> Tensor:
         """Return the starting points (chains, dim): the ends, or random points near an edge there."""

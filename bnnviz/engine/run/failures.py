@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from bnnviz.engine.monitor import remedies
-from bnnviz.engine.run.edges import has_edge_around
 from bnnviz.messages import Message, Remedy
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.base import OF_U
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN, Target
 
+_BISECTIONS = 50
+_HUGE = {torch.float32: 1e12, torch.float64: 1e100}  # U next to an overflow; next to an edge it is smaller
+_TIMES = (1.0, 4.0, 16.0)  # relative lengths of rays
+_MOST_AXES = 50
 #: Settings that may be too large if every chain meets non-finite values.
 _STEP_SIZES = ("step_size", "learning_rate")
 _OVERFLOWS = 1e6  # coordinates beyond which the terms of U may overflow
@@ -24,6 +31,50 @@ _DECADES = 6  # over which U is followed outwards
 _POINTS = 32  # per decade
 _FLAT = 0.1  # of U per decade: even a logarithm rises more
 _FALL = 10.0  # of U over these: less may be rounding, or a nearly flat tail
+_LONG_S = 3.0  # seconds beyond which a run reports its progress
+_NOWHERE_S = 30.0  # of work without a draw
+
+
+def edge_between(target: Target, inside: Tensor, outside: Tensor) -> Tensor:
+    """Return whether an edge of the density is between points (n, dim) with finite U and ``outside`` points, (n,).
+
+    If U overflows at the outer points instead, it is huge at the last point with a finite U, or finite at the outer
+    point in double precision.
+    """
+    target = target.clone()
+    found = torch.isfinite(target.defined_potential(inside)) & ~torch.isfinite(target.defined_potential(outside))
+    if outside.dtype != torch.float64:
+        with contextlib.suppress(Exception):  # a function of the user may be of one precision
+            double = target.clone().to(outside.device, torch.float64).defined_potential(outside.double())
+            found &= ~torch.isfinite(double)
+    if not bool(found.any()):
+        return found
+    low, high = torch.zeros(len(inside), 1).to(inside), torch.ones(len(inside), 1).to(inside)
+    last = target.defined_potential(inside).detach()
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        potential = target.defined_potential(torch.lerp(inside, outside, middle)).detach()
+        finite = torch.isfinite(potential)
+        last = torch.where(finite, potential, last)
+        low, high = torch.where(finite[:, None], middle, low), torch.where(finite[:, None], high, middle)
+    return found & (last.abs() < _HUGE.get(inside.dtype, 1e12))
+
+
+def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
+    """Return whether an edge of the support is near a chain at x (dim,) and its starting points (chains, dim)."""
+    if not bool((x.abs() < _OVERFLOWS).all() and torch.isfinite(begun).all()):
+        return False
+    points = torch.cat([begun, x[None]])
+    length = 1e-3 + float((points - points[0]).abs().max())
+    finite = torch.isfinite(target.clone().defined_potential(points))
+    if not bool(finite.any()):
+        return False
+    start = points[finite][0]
+    axes = torch.eye(len(start)).to(start)[:: -(-len(start) // _MOST_AXES)]
+    rays = torch.cat([axes, -axes, points - start])
+    rays = rays / torch.linalg.vector_norm(rays, dim=1, keepdim=True).clamp_min(1e-30)
+    outside = torch.cat([start + times * length * rays for times in _TIMES])
+    return bool(edge_between(target, start.expand_as(outside), outside).any())
 
 
 def keep(notes: list[Message], message: Message | None) -> None:
@@ -47,26 +98,21 @@ def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, no
         return None
     for step, chain in found.nonzero()[:_PLACES].tolist():
         points = sampler.tried(step_batch, step, chain)
-        points = points if points is None else points[torch.isfinite(points).all(-1)]
-        if points is not None and not bool((points.abs() < _OVERFLOWS).all()):
-            continue
-        at = "" if points is None else _where_infinite(target, points)
-        where = f"{at}step {step_batch.first_step + step}"
+        where = f"step {step_batch.first_step + step}"
+        if points is not None:
+            points = points[torch.isfinite(points).all(-1)]
+            if not bool((points.abs() < _OVERFLOWS).all()):
+                continue
+            points = points[target.clone().defined_potential(points) == -torch.inf]
+            numbers = [f"{value:.4g}" for value in points[:1, :_SHOWN].flatten().tolist()]
+            numbers += ["..."] if numbers and points.shape[1] > _SHOWN else []
+            where = f"x = ({', '.join(numbers)}), {where}" if numbers else where
         if not rejects(sampler):
             return Message("infinite_density", chain=chain, where=where, cause=_CAUSE)
         fate = "have no weight" if sampler.traits.weighted else "are rejected"
         notes.append(Message("infinite_points", where=f"{where}, chain {chain}", fate=fate, cause=_CAUSE))
         return None
     return None
-
-
-def _where_infinite(target: Target, points: Tensor) -> str:
-    """Return the first of the points (n, dim) with U at minus infinity, and a comma; "" without one."""
-    found = points[target.clone().defined_potential(points) == -torch.inf]
-    if not len(found):
-        return ""
-    numbers = [f"{value:.4g}" for value in found[0, :_SHOWN].tolist()]
-    return f"x = ({', '.join([*numbers, '...'] if found.shape[1] > _SHOWN else numbers)}), "
 
 
 def stopped(sampler: Sampler, chain: int, step: int) -> Message:
@@ -113,14 +159,6 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: l
     return None
 
 
-def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
-    """Return whether a chain at x (dim,) is at an edge of the support, given starting points (chains, dim)."""
-    if not bool((x.abs() < _OVERFLOWS).all() and torch.isfinite(begun).all()):
-        return False
-    points = torch.cat([begun, x[None]])
-    return has_edge_around(target, points, 1e-3 + float((points - points[0]).abs().max()))
-
-
 class RunawayWatch:
     """Find chains from x (chains, dim) that diverge because exp(-U) cannot be normalised.
 
@@ -164,3 +202,48 @@ class RunawayWatch:
 
 def _is_flat(rises: Tensor) -> bool:
     return len(rises) == _DECADES and bool((rises.abs() < _FLAT).all())
+
+
+class Waiting:
+    """Track the time of the last draw of a run."""
+
+    def __init__(self, run: Any) -> None:
+        self._run, self._made, self._since, self._tuning_since = run, -1, 0.0, 0.0
+
+    def begin_tuning(self) -> None:
+        """Count the seconds of the warm-up from now on, without the start search."""
+        self._tuning_since = self._run.seconds
+
+    def note(self) -> None:
+        """Check for new draws."""
+        made = int(self._run.store.made.sum())
+        if made != self._made or self._run.phase == "tuning":
+            self._made, self._since = made, self._run.seconds
+
+    def message(self) -> Message | None:
+        """Return the progress of the start search or the warm-up, or a lack of draws; None if irrelevant."""
+        run = self._run
+        if run.phase == "start" and run.descent is not None:
+            return _way(run.descent.taken, f"{run.descent.steps:,}", "about", run.descent.seconds_left)
+        if run.phase == "tuning":
+            return self._tuning()
+        idle = run.seconds - self._since
+        # A restored run has not been checked yet.
+        if self._made < 0 or run.phase not in ("warm-up", "sampling") or idle < _NOWHERE_S:
+            return None
+        return Message("no_progress", seconds=idle)
+
+    def _tuning(self) -> Message | None:
+        """Return the progress of the warm-up: by its moves if their number is known, otherwise by its maximum steps."""
+        run = self._run
+        share, limit = run.sampler.warmup_share(run.state), run.sampler.tuning_limit
+        if share is None:
+            left = (limit - run.steps) * (run.seconds - self._tuning_since) / run.steps if run.steps else math.nan
+            return _way(run.steps, f"at most {limit:,}", "at most", left)
+        left = (run.seconds - self._tuning_since) * (1 - share) / share if share else math.nan
+        return Message("warmup_left", percent=100 * share, seconds=left) if left > _LONG_S else None
+
+
+def _way(done: int, most: str, how: str, seconds: float) -> Message | None:
+    """Return the number of steps, and the remaining seconds if they are more than a few."""
+    return Message("steps_left", done=done, most=most, how=how, seconds=seconds) if seconds > _LONG_S else None

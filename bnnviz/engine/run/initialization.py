@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from bnnviz import targets
-from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.run.descent import Descent, QuasiNewton
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message, Remedy
+from bnnviz.numerals import named_chains
 from bnnviz.samplers import Sampler
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN, Target
@@ -100,7 +100,7 @@ def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
 
     Automatic differentiation gives 0 if a function rounds, compares, or detaches a tensor. A process then never
     bounces, and a tree never turns. Samplers that reject after a given number of steps remain valid random walks;
-    `bnnviz.engine.monitor.gradients` reports gradients that are only partly wrong.
+    `bnnviz.engine.monitor.move_warnings` reports gradients that are only partly wrong.
     """
     stats = sampler.sample_stats()
     is_walk = "acceptance_rate" in stats and "reached_max_treedepth" not in stats

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,9 +16,10 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
-from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run import failures
+from bnnviz.engine.run.checkpoint import Restorable, TargetFingerprint
 from bnnviz.engine.run.device import Clock, check_state, choose_device, keep_freed, threads_for, using_threads
+from bnnviz.engine.run.failures import Waiting
 from bnnviz.engine.run.initialization import (
     Descent,
     Start,
@@ -28,7 +29,6 @@ from bnnviz.engine.run.initialization import (
     random_points,
     refit,
 )
-from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
 from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
@@ -118,7 +118,7 @@ class Run(Restorable):
         self.listeners: list[Callable[[StepBatch], None]] = []
         self.on_work: list[Callable[[], None]] = []  # called after each piece of work, including the start search
         self.on_move: list[Callable[[], None]] = []
-        self.on_renewal: list[Callable[[], None]] = []
+        self.spent_before = (0.0, 0)  # seconds and gradients before the draws began anew
 
     @property
     def warmup_moves(self) -> int:
@@ -214,7 +214,8 @@ class Run(Restorable):
                 # Discard intermediate attempts.
                 self.target.rejected = RejectedPoints()
                 self._set_out(self._start or self._search.start())
-        _call(self.on_work)
+        for listener in self.on_work:
+            listener()
 
     def _set_out(self, start: Start) -> None:
         self.sampler.check(self.target)
@@ -252,15 +253,34 @@ class Run(Restorable):
         """Take some steps, then pass them to storage, counters and listeners."""
         if self._awaits_kernel():
             self._switch.wait()
-        self._swap_kernel()
+        if self._switch.due:
+            self._take_over_kernel()
         clock = Clock(self)
         with clock:
             step_batch, rows = self._taken(length)
             self.state, taken = step_batch.after, len(step_batch.infos)
             self.steps += taken
-            self._account(step_batch, rows)
+            # Now, as a failed target cannot be evaluated later.
+            self._target_fingerprint.take(self.state, self.generation)
+            for part, counted in self.counted(step_batch, rows):
+                self.gradients += self.sampler.gradient_cost(part, counted)
+                self.sampler_stats.add(part, counted)
+            events = self.sampler.events_in(step_batch)
+            if events is not None:
+                self.events = events if self.events is None else self.events + events
+            for listener in self.listeners:
+                listener(step_batch)
+            self.waiting.note()
+            failures.keep(self.notes, self.target.rejected.message())
+            self._look_for_failures(step_batch)
+            if self.phase == "tuning":
+                self._end_window()
+            elif not self.finished:
+                self.collect(rows)
+                self._next_phase()
         self._step_seconds += 0.2 * (clock.worked / taken - self._step_seconds)
-        _call(self.on_work)
+        for listener in self.on_work:
+            listener()
 
     def _taken(self, length: int) -> tuple[StepBatch, Draws | None]:
         """Take some steps and collect their draws, none after the end of the run or of a chain.
@@ -288,53 +308,29 @@ class Run(Restorable):
         return step_batch, None if learns else rows
 
     @property
-    def _wants_kernel(self) -> bool:
-        return self.spec.kernel == "compiled" and self.sampler.compiles and not self.target.not_compiled
-
-    @property
-    def _steps_compile(self) -> bool:
-        """Whether the next steps can be compiled: in the warm-up, adapted values must be inputs."""
+    def _compiles(self) -> bool:
+        """Whether the next steps are to be compiled, and can be: in the warm-up, adapted values must be inputs."""
+        if self.spec.kernel != "compiled" or not self.sampler.compiles or self.target.not_compiled:
+            return False
         if self.phase == "tuning":
             return self.sampler.adaptation_inputs(getattr(self.state, "adaptation", None)) is not None
         return self.phase in ("warm-up", "sampling")
 
     def _awaits_kernel(self) -> bool:
         """Start a compilation if it is due; return whether the run must wait for it."""
-        if not (self._wants_kernel and self._steps_compile):
+        if not self._compiles:
             return False
         self._switch.begin(self.sampler, self.state, self.numbers, self.threads)
         # A run resumed from a checkpoint had its kernel before.
         return (self.wait_for_compile or self.compiled_since is not None) and self.kernel == "compiling"
 
-    def _swap_kernel(self) -> None:
-        """Switch to the compiled kernel between two blocks if it is ready."""
-        if not self._switch.due:
-            return
+    def _take_over_kernel(self) -> None:
+        """Switch to the compiled kernel between two blocks."""
         changed, error = self._switch.take_over(self.steps)
         if changed:
             self.changes.append((self.steps, {"kernel": "compiled"}))
         elif error is not None:
             failures.keep(self.notes, Message("not_compiled", reason=error))
-
-    def _account(self, step_batch: StepBatch, rows: Draws | None) -> None:
-        self._target_fingerprint.take(self.state, self.generation)  # now, as a failed target cannot be evaluated later
-        for part, counted in self.counted(step_batch, rows):
-            self.gradients += self.sampler.gradient_cost(part, counted)
-            self.sampler_stats.add(part, counted)
-        events = self.sampler.events_in(step_batch)
-        if events is not None:
-            self.events = events if self.events is None else self.events + events
-        for listener in self.listeners:
-            listener(step_batch)
-        self.waiting.note()
-        failures.keep(self.notes, self.target.rejected.message())
-        self._note_failures(step_batch)
-        self._note_runaways(step_batch)
-        if self.phase == "tuning":
-            self._end_window()
-        elif not self.finished:
-            self.collect(rows)
-            self._next_phase()
 
     def _end_window(self) -> None:
         if not (warmup.is_window(self.sampler, self.steps) or self.sampler.ends_warmup(self.state)):
@@ -348,9 +344,9 @@ class Run(Restorable):
         if self._points is not None and self.sampler.traits.converges:
             # Chains after equally many steps are not distributed like the target, for any start.
             self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())
-            # No path connects the old and the new positions.
-            _call(self.on_move)
-            _call(self.on_renewal)
+            self.spent_before = self.seconds, self.gradients
+            for listener in self.on_move:  # no path connects the old and the new positions
+                listener()
         self._end_warmup()
 
     def _end_warmup(self) -> None:
@@ -366,7 +362,8 @@ class Run(Restorable):
         if self.store.full()[living].all():
             self.phase = "done"
 
-    def _note_failures(self, step_batch: StepBatch) -> None:
+    def _look_for_failures(self, step_batch: StepBatch) -> None:
+        """Note chains that stopped, and end the run if none is left or the target has no finite mass."""
         fatal = failures.infinite_density(self.sampler, self.target, step_batch, self.notes)
         failed = step_batch.column("failed")
         if bool(failed.any()):
@@ -377,28 +374,16 @@ class Run(Restorable):
             fatal = fatal or failures.at_an_edge(self.sampler, self.target, step_batch, self.notes)
             if not self.alive.any():
                 fatal = fatal or failures.all_stopped(self.sampler, self.spec.chains, self.steps)
-        if fatal:
-            self._fail(fatal)
-
-    def _note_runaways(self, step_batch: StepBatch) -> None:
-        if isinstance(self.target, BNN) or self.finished:
-            return
         # From the start of the first block: its first step may be the longest.
-        begun = self.sampler.reach(step_batch.before[0])
-        if begun is None:
-            return
-        self._runaways = self._runaways or failures.RunawayWatch(begun, self.sampler.traits.descends)
-        for place, state in enumerate(step_batch.before):
-            number = step_batch.first_step + place
-            # The selected steps do not depend on the slicing of time.
-            if number & (number - 1) and number % _LONGEST_BLOCK:
-                continue
-            if found := self._runaways.message(self.target, self.sampler.reach(state)):
-                self._fail(found)
-                return
-
-    def _fail(self, error: Message) -> None:
-        self.phase, self.error = "failed", error
+        begun = None if isinstance(self.target, BNN) or fatal else self.sampler.reach(step_batch.before[0])
+        if begun is not None:
+            self._runaways = self._runaways or failures.RunawayWatch(begun, self.sampler.traits.descends)
+            for number, state in enumerate(step_batch.before, step_batch.first_step):
+                # The selected steps do not depend on the slicing of time.
+                if not fatal and not (number & (number - 1) and number % _LONGEST_BLOCK):
+                    fatal = self._runaways.message(self.target, self.sampler.reach(state))
+        if fatal:
+            self.phase, self.error = "failed", fatal
 
     def end_search(self) -> None:
         """Start the chains at the current state of the start search."""
@@ -471,17 +456,26 @@ class Run(Restorable):
         self.spec = spec
         self._switch.drop()
         self._renew_sampler(sampler, moved=bool(of_target))
-        self._restart_estimates()
+        self.generation += 1
+        self.begin_draws()
+        self.sampler_stats = self.sampler.sampler_stats()
+        if self.phase in ("warm-up", "sampling", "done"):
+            self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
+            self.phase = "warm-up"
+        self.spent_before = self.seconds, self.gradients
+        for listener in self.on_move:
+            listener()
 
     def _choose_kernel(self, name: str) -> None:
         self.spec = self.spec.replace(kernel=name).checked(self.own_target)
         if name == "eager":
             self._switch.drop()
             self.changes.append((self.steps, {"kernel": name}))
-        elif self._wants_kernel and self._steps_compile:
+        elif self._compiles:
             self._awaits_kernel()
             self._switch.wait()
-            self._swap_kernel()
+            if self._switch.due:
+                self._take_over_kernel()
 
     def _renew_sampler(self, new: samplers.Sampler, moved: bool) -> None:
         """Continue with another sampler instance; ``moved`` means that the target changed too."""
@@ -499,26 +493,11 @@ class Run(Restorable):
             new.prepare(self.target, self.mode)
         except BnnvizError as error:  # no mode nearby on these data
             self.sampler = old
-            self._fail(error.message)
+            self.phase, self.error = "failed", error.message
             return
         self.state = new.resume(self.numbers, state, moved=moved)
-
-    def _restart_estimates(self) -> None:
-        self.generation += 1
-        self.begin_draws()
-        self.sampler_stats = self.sampler.sampler_stats()
-        if self.phase in ("warm-up", "sampling", "done"):
-            self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
-            self.phase = "warm-up"
-        _call(self.on_move)
-        _call(self.on_renewal)
 
     @property
     def stats(self) -> dict[str, Any]:
         """Counts and ratios of the kernel, over all chains since the tuning."""
         return self.sampler_stats.summary() | {"steps": self.steps, "gradients": self.gradients}
-
-
-def _call(listeners: Iterable[Callable[[], None]]) -> None:
-    for listener in listeners:
-        listener()

@@ -24,7 +24,7 @@ class AxisRange:
         # Reading a property of Bokeh takes longer than a frame has time for; a reader may drag a range, too.
         self.ends = (float(range_.start), float(range_.end))
         for name in ("start", "end"):
-            range_.on_change(name, lambda attr, old, new: self._received())
+            range_.on_change(name, self._receive)
         self._recent: deque[tuple[float, float]] = deque()
         self.slack = 1.0  # width of the range relative to its content
         self._follow = True
@@ -59,8 +59,16 @@ class AxisRange:
                 return
         if axis.follow in ("settle", "segment"):
             self._settle(need)
-        self._cover(need)
-        self._make_room(axis.room_at)
+        self._need = need
+        if not self._follow:
+            return
+        if self._fresh:
+            self._set(*need)
+        elif need[0] < self.ends[0] or need[1] > self.ends[1]:
+            self._grow(*need)
+        at, room = axis.room_at, _ROOM * (self.ends[1] - self.ends[0])  # a large mark must not be cut
+        if np.isfinite(at) and (at - room < self.ends[0] or at + room > self.ends[1]):
+            self._grow(at - room, at + room)
 
     @property
     def follow(self) -> bool:
@@ -83,24 +91,6 @@ class AxisRange:
     def restart(self) -> None:
         """Fit to the next values instead of growing to them."""
         self._fresh = True
-
-    def _cover(self, need: tuple[float, float]) -> None:
-        """Grow to include the needed range."""
-        self._need = need
-        if not self._follow:
-            return
-        if self._fresh:
-            self._set(*need)
-        elif need[0] < self.ends[0] or need[1] > self.ends[1]:
-            self._grow(*need)
-
-    def _make_room(self, at: float) -> None:
-        """Grow if a large mark at this position would be cut."""
-        if not self._follow or not np.isfinite(at):
-            return
-        room = _ROOM * (self.ends[1] - self.ends[0])
-        if at - room < self.ends[0] or at + room > self.ends[1]:
-            self._grow(at - room, at + room)
 
     def _settle(self, need: tuple[float, float]) -> None:
         """Shrink if the range has been much too wide for some time."""
@@ -128,7 +118,7 @@ class AxisRange:
             self.range.update(start=start, end=end)
             self.ends = (start, end)
 
-    def _received(self) -> None:
+    def _receive(self, attr: str, old: float, new: float) -> None:
         self.ends = (float(self.range.start), float(self.range.end))
 
     def _grow(self, low: float, high: float) -> None:
@@ -144,15 +134,12 @@ class AxisRange:
         short = _NOISE * max(abs(low), abs(high)) - (high - low)
         if short > 0:
             low, high = low - short / 2, high + short / 2
-        step = _round_up((high - low) / 20)
+        least = (high - low) / 20
+        power = 10.0 ** np.floor(np.log10(least))
+        step = power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= least * (1 - 1e-9))
         # Rounding outwards must not add a step for float noise beyond the edge.
         start, end = np.floor(low / step + 1e-6) * step, np.ceil(high / step - 1e-6) * step
         self._put(float(start), float(end))
-
-
-def _round_up(value: float) -> float:
-    power = 10.0 ** np.floor(np.log10(value))
-    return power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= value * (1 - 1e-9))
 
 
 def _quantile(values: Sequence[float], share: float) -> float:

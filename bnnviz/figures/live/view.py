@@ -79,6 +79,8 @@ class View:
         if self.pointer is not None:
             self.pointer.editable = bool((scene.get("data") or {}).get("editable")) and self.figure.name == "prediction"
         self._part = None
+        for window in (self._x, self._y):
+            window.restart()
         self._show(self.figure.blank())
         for window in (self._x, self._y):
             window.restart()
@@ -185,7 +187,7 @@ class View:
 
     def _show(self, drawing: Drawing, paused: bool = False) -> bool:
         self.drawing = drawing
-        before = self._ends()
+        before = self._x.ends, self._y.ends
         for place, (window, axis) in enumerate(((self._x, drawing.x), (self._y, drawing.y))):
             window.show(axis, paused)
             self._set_ticks(place, axis)
@@ -196,10 +198,7 @@ class View:
         words = {**self.root.html_attributes, "aria-label": self.description}
         if words != self.root.html_attributes:
             self.root.html_attributes = words
-        return changed or before != self._ends()
-
-    def _ends(self) -> tuple[float, ...]:
-        return self._x.ends + self._y.ends
+        return changed or before != (self._x.ends, self._y.ends)
 
     def _set_ticks(self, place: int, axis: Axis) -> None:
         """Set the ticks and the visibility of an axis, without reading Bokeh's properties if nothing has changed."""
@@ -295,7 +294,7 @@ class View:
         self._equalise()
 
     def _fit_labels(self) -> None:
-        """Write as much of the labels as has room: a low frame has none below it."""
+        """Write as much of the labels and numbers of the axes as has room: a low frame has no label below it."""
         letters = _letters(*self._x.ends)
         fitted = (self.figure.frame_size, self.drawing.x.label, self.drawing.y.label, self._scale, letters)
         if fitted == self._fitted:
@@ -310,11 +309,8 @@ class View:
         for axis, label in ((across, below), (up, _fitting(self.drawing.y.label, height / type_size))):
             if axis.axis_label != label:
                 axis.axis_label = label
-        self._fit_ticks(width, height, letters)
-
-    def _fit_ticks(self, width: float, height: float, letters: int) -> None:
-        """Limit the numbers at an axis to the available room."""
         size = self._scale * TICK_SIZE
+        # As many numbers at an axis as have room.
         rooms = width / (TICKS * (0.6 * letters + 1.5) * size), height / (TICK_LINES * size)
         for model, axis, room in zip(self._models, (self.drawing.x, self.drawing.y), rooms, strict=True):
             ticker = model.ticker

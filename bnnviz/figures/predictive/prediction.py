@@ -303,7 +303,7 @@ def _part(source: Any) -> parts.FramePart:
     if isinstance(source, Mapping):
         return parts.part(source, "prediction", "prediction: it is not a network on data")
     predictor, theta = network(source)
-    return parts.FramePart({"data": predictor.scene()}, predictor.part_of(theta, theta[-1]))
+    return parts.FramePart({"data": predictor.scene()}, predictor.part_of("prediction", theta, theta[-1]))
 
 
 def network(source: Any) -> tuple[Any, Any]:

@@ -62,7 +62,7 @@ def spread(source: Any) -> Drawing:
         data, sd = scene.get("data"), part.get("sd")
     else:
         predictor, theta = network(source)
-        data, sd = predictor.scene(), predictor.spread_of(theta).get("sd")
+        data, sd = predictor.scene(), predictor.part_of("spread", theta, theta).get("sd")
     if data is None or data["kind"] != MAP or sd is None:
         raise BnnvizError("The spread can only be plotted for a network with two inputs and two classes.", "source")
     figure = Spread()

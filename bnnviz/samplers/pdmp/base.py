@@ -19,15 +19,13 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.bounds import linear_losses
 from bnnviz.samplers.pdmp.bounds.capped import Capped
 from bnnviz.samplers.pdmp.bounds.exact import Exact
-from bnnviz.samplers.pdmp.bounds.grid import Grid
+from bnnviz.samplers.pdmp.bounds.grid import Grid, RaisedGrid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
-from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
 from bnnviz.samplers.pdmp.bounds.regression import Regression
 from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
-from bnnviz.samplers.pdmp.dynamics import Dynamics
+from bnnviz.samplers.pdmp.dynamics import Dynamics, State
 from bnnviz.samplers.pdmp.event_loop import EventLoop
 from bnnviz.samplers.pdmp.learning import PathLearner
-from bnnviz.samplers.pdmp.state import State
 from bnnviz.samplers.pdmp.text import ProcessText
 from bnnviz.samplers.pdmp.thinning import Bound, is_event
 from bnnviz.samplers.pdmp.trace.chain_trace import PathTrace

@@ -40,10 +40,9 @@ from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_paper, capped
-from bnnviz.samplers.pdmp.dynamics import PlanarFlow
+from bnnviz.samplers.pdmp.dynamics import Adaptation, PlanarFlow, State
 from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
 from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
-from bnnviz.samplers.pdmp.state import Adaptation, State
 from bnnviz.samplers.pdmp.text import BoomerangText
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.minibatch import MiniBatch
-from bnnviz.samplers.pdmp.state import Adaptation, Info, State
+from bnnviz.samplers.pdmp.dynamics import Adaptation, Info, State
 from bnnviz.samplers.pdmp.thinning import (
     BOUNCE,
     HORIZON,

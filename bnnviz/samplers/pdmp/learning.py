@@ -20,8 +20,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.dynamics import Scaling
-from bnnviz.samplers.pdmp.state import Adaptation, Info, State
+from bnnviz.samplers.pdmp.dynamics import Adaptation, Info, Scaling, State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE, START, Piece, RatePoint, is_event
 from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
 from bnnviz.samplers.random import RandomNumbers

@@ -8,7 +8,7 @@ from typing import Any
 
 from bnnviz.messages import Message, Remedy, fill
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
-from bnnviz.samplers.pdmp.trace.segment import Evaluation
+from bnnviz.samplers.pdmp.trace.path_picture import Evaluation
 from bnnviz.samplers.text import MoveText, percent
 
 KINDS = {

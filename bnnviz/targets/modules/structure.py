@@ -23,9 +23,7 @@ def check_structure(given: Any) -> None:
     if not isinstance(given, nn.Module):
         what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
         raise BnnvizError(f"module must be a torch.nn.Module, not {what}; give an instance of one.", "module")
-    _check_layers(given)
-    _check_numbers(given)
-    _check_found(given)
+    _check_parts(given)
     parameters = dict(given.named_parameters())
     if not parameters:
         raise BnnvizError("The module has no parameters to sample.", "module")
@@ -35,9 +33,7 @@ def check_structure(given: Any) -> None:
             " nothing to sample; set requires_grad to True for the unknown weights.",
             "module",
         )
-    own = {name: p for name, p in parameters.items() if p.requires_grad}
-    _check_memory(own)
-    _check_others(own, given)
+    _check_memory({name: p for name, p in parameters.items() if p.requires_grad}, given)
 
 
 def frozen_but(module: nn.Module, sample: str | Sequence[str] | None) -> nn.Module:
@@ -112,7 +108,9 @@ def _lies_in(held: Tensor, storages: Container[int]) -> bool:
     return bool(held.numel()) and not held.requires_grad and held.untyped_storage().data_ptr() in storages
 
 
-def _check_layers(given: nn.Module) -> None:
+def _check_parts(given: nn.Module) -> None:
+    """Raise for tensors that are not dense real numbers, wrapped or compiled parts, and trainable plain attributes."""
+    known = {id(parameter) for parameter in given.parameters()}
     for name, child in given.named_modules():
         which = f"The module's part {name}" if name else "The module"
         if isinstance(child, torch.jit.ScriptModule):
@@ -128,9 +126,14 @@ def _check_layers(given: nn.Module) -> None:
             )
         if type(child).__name__ in _WRAPPERS:
             raise BnnvizError(f"{which} {_WRAPPERS[type(child).__name__]}.", "module")
-
-
-def _check_numbers(given: nn.Module) -> None:
+        for attribute, held in vars(child).items():
+            if any(p.requires_grad and p.is_leaf and id(p) not in known for p in _tensors(held)):
+                place = f"{name}.{attribute}" if name else attribute
+                raise BnnvizError(
+                    f"The attribute {place} contains trainable tensors that are not parameters of the module; make each"
+                    " a torch.nn.Parameter, and a list of them a ParameterList or a ModuleList.",
+                    "module",
+                )
     for name, held in itertools.chain(given.named_parameters(), given.named_buffers()):
         if isinstance(held, nn.parameter.UninitializedTensorMixin):
             raise BnnvizError(
@@ -152,20 +155,6 @@ def _check_numbers(given: nn.Module) -> None:
             )
 
 
-def _check_found(given: nn.Module) -> None:
-    """Raise if trainable tensors are in plain attributes instead of the module's parameters."""
-    known = {id(parameter) for parameter in given.parameters()}
-    for name, child in given.named_modules():
-        for attribute, held in vars(child).items():
-            if any(p.requires_grad and p.is_leaf and id(p) not in known for p in _tensors(held)):
-                place = f"{name}.{attribute}" if name else attribute
-                raise BnnvizError(
-                    f"The attribute {place} contains trainable tensors that are not parameters of the module; make each"
-                    " a torch.nn.Parameter, and a list of them a ParameterList or a ModuleList.",
-                    "module",
-                )
-
-
 def _tensors(held: Any) -> Iterator[Tensor]:
     """Yield the tensors of an attribute, and of the modules in it, which may be a list or a dict."""
     values = held.values() if isinstance(held, dict) else held if isinstance(held, list | tuple | set) else [held]
@@ -176,8 +165,8 @@ def _tensors(held: Any) -> Iterator[Tensor]:
             yield from value.parameters()
 
 
-def _check_memory(parameters: dict[str, Tensor]) -> None:
-    """Raise if two parameters share memory, since changing one would change the other."""
+def _check_memory(parameters: dict[str, Tensor], given: nn.Module) -> None:
+    """Raise if two parameters share memory, or a buffer or frozen parameter that draws do not update with one."""
     by_storage: dict[int, list[tuple[str, Tensor]]] = {}
     for name, parameter in parameters.items():
         if parameter.numel():
@@ -191,10 +180,6 @@ def _check_memory(parameters: dict[str, Tensor]) -> None:
                     " each separate memory.",
                     "module",
                 )
-
-
-def _check_others(parameters: dict[str, Tensor], given: nn.Module) -> None:
-    """Raise if a buffer or frozen parameter shares memory with a parameter, since draws do not update it."""
     storages = {p.untyped_storage().data_ptr(): name for name, p in parameters.items() if p.numel()}
     for name, held in itertools.chain(given.named_buffers(), given.named_parameters()):
         if name not in parameters and _lies_in(held, storages):

@@ -12,10 +12,9 @@ import torch
 
 import bnnviz
 from bnnviz import samplers
-from bnnviz.engine.automatic import limit as limits
-from bnnviz.engine.automatic.limit import Limit
+from bnnviz.engine.automatic import tables as limits
 from bnnviz.engine.automatic.plan import _Bench, _pilot
-from bnnviz.engine.automatic.tables import automatic, units
+from bnnviz.engine.automatic.tables import Limit, automatic, units
 from bnnviz.engine.drive import drive, replay
 from bnnviz.engine.monitor.verdict import MIXED
 from bnnviz.engine.run.run import Run

@@ -8,7 +8,7 @@ import pytest
 import bnnviz
 from bnnviz import data, targets
 from bnnviz.data import read_table
-from bnnviz.engine.automatic.suggested_likelihoods import suggest
+from bnnviz.engine.automatic.tables import suggest
 from tests.quick_cases import some_quick
 
 ROWS = 1500

@@ -10,7 +10,7 @@ import torch
 
 import bnnviz
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
-from bnnviz.engine.run import checkpoint, restorable
+from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
 from bnnviz.samplers.random import PreDrawnNumbers, RandomNumbers
@@ -193,7 +193,7 @@ def test_a_run_goes_on_from_the_random_numbers_of_another_kind_of_device() -> No
     run = Run(SPEC.replace(sampler="bps", draws=60, warmup=5, device="cpu").checked())
     while run.store.made.min() < 20:
         run.advance(0.01)
-    saved = checkpoint.unpack(run.checkpoint(), restorable._VERSION, "")
+    saved = checkpoint.unpack(run.checkpoint(), checkpoint._VERSION, "")
     # As a generator on a GPU gives its state: a seed and an offset.
     foreign = checkpoint.pack(saved | {"rng": torch.arange(16, dtype=torch.uint8)})
     runs = [Run.restore(foreign) for _ in range(2)]

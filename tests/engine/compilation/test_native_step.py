@@ -13,8 +13,8 @@ from conftest import needs_compiler
 from traced_loop import begun
 
 from bnnviz import cpp
-from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.native_step import eager_kernel
+from bnnviz.engine.compilation.step_loop import CompiledKernel
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch

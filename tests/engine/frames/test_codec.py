@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from bnnviz.engine.frames import wire
+from bnnviz.engine.frames import codec
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ from bnnviz.engine.frames import wire
     ids=str,
 )
 def test_arrays_come_back_with_type_shape_and_values(array):
-    back = pickle.loads(wire.dumps({"frame": {"part": {"array": array}}}))["frame"]["part"]["array"]
+    back = pickle.loads(codec.dumps({"frame": {"part": {"array": array}}}))["frame"]["part"]["array"]
     assert (back.dtype, back.shape) == (array.dtype, array.shape)
     np.testing.assert_array_equal(back, array)
 
 
 def test_the_rest_comes_back_too():
     reply = {"state": "running", "message": "", "frame": None, "numbers": [1, 2.5, np.float64(3.0), np.int64(4)]}
-    assert pickle.loads(wire.dumps(reply)) == reply
+    assert pickle.loads(codec.dumps(reply)) == reply

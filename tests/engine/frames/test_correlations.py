@@ -8,7 +8,7 @@ from torch import nn
 
 import bnnviz
 from bnnviz import diagnostics, targets
-from bnnviz.engine.frames import correlations
+from bnnviz.engine.frames.parts import coordinate_blocks
 from tests.engine.monitor.test_components import WIDE, holding
 
 RNG = np.random.default_rng(6)
@@ -27,16 +27,14 @@ def mixed(dim: int = 4, draws: int = 300) -> np.ndarray:
 def test_a_layer_is_a_block_and_a_large_one_is_cut():
     module = nn.Sequential(nn.Linear(1, 25), nn.Tanh(), nn.Linear(25, 10), nn.Tanh(), nn.Linear(10, 1))
     target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)), noise="learned")
-    found = correlations.blocks(target)
+    found = coordinate_blocks(target)
     assert found[0] == {"label": "0.weight, 0.bias", "first": 0, "count": 50}
     assert found[1] == {"label": "2.weight, 2.bias, 1 to 60 of 260", "first": 50, "count": 60}
     assert found[5] == {"label": "2.weight, 2.bias, 241 to 260 of 260", "first": 290, "count": 20}
     assert found[-1] == {"label": "log noise", "first": 321, "count": 1}
     wide = bnnviz.BNN(nn.Sequential(nn.Linear(400, 2)), (np.zeros((3, 400)), np.zeros(3)), "categorical")
-    assert [block["first"] for block in correlations.blocks(wide)] == list(range(0, 480, 60)), (
-        "eight blocks, and no more"
-    )
-    plain = correlations.blocks(targets.REGISTRY.get("gaussian")(size=3))
+    assert [block["first"] for block in coordinate_blocks(wide)] == list(range(0, 480, 60)), "eight blocks, and no more"
+    plain = coordinate_blocks(targets.REGISTRY.get("gaussian")(size=3))
     assert plain == [{"label": "all", "first": 0, "count": 3}]
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bnnviz import samplers
-from bnnviz.engine.frames.counts import Counts
+from bnnviz.engine.frames.parts import Counts
 from bnnviz.samplers.moves import MoveStats
 
 

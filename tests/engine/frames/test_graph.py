@@ -7,7 +7,7 @@ from torch import nn
 
 import bnnviz
 from bnnviz import diagnostics
-from bnnviz.engine.frames import graph
+from bnnviz.engine.frames.parts import network_layers
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -21,7 +21,7 @@ def run_of(hidden: str = "3-2", **more: object) -> ViewedRun:
 
 def test_layers_lie_where_the_module_has_its_weights():
     net = nn.Sequential(nn.Linear(1, 3, bias=False), nn.ReLU(), nn.Linear(3, 1))
-    found = graph.layers(bnnviz.BNN(net, DATA))
+    found = network_layers(bnnviz.BNN(net, DATA))
     assert found == [
         {"inputs": 1, "outputs": 3, "weight": 0, "bias": None},
         {"inputs": 3, "outputs": 1, "weight": 3, "bias": 6},

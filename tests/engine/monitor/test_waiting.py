@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bnnviz.engine.monitor.waiting import Waiting
+from bnnviz.engine.run.failures import Waiting
 
 
 def run(**changes: Any) -> Any:

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from bnnviz.samplers.pdmp.bounds.grid import Grid
+from bnnviz.samplers.pdmp.bounds.grid import Grid, RaisedGrid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
-from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REJECTED, RatePoint, first_arrival
 
 numbers = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 6))

@@ -17,8 +17,15 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import LATELY, Projection, StepBatch
 from bnnviz.samplers.pdmp import text
 from bnnviz.samplers.pdmp.thinning import HORIZON, PROBE, REFRESH, START
-from bnnviz.samplers.pdmp.trace.path_picture import SEGMENTS, PathPicture
-from bnnviz.samplers.pdmp.trace.segment import Evaluation, Knot, Segment, Stretch, clipped_line
+from bnnviz.samplers.pdmp.trace.path_picture import (
+    SEGMENTS,
+    Evaluation,
+    Knot,
+    PathPicture,
+    Segment,
+    Stretch,
+    clipped_line,
+)
 
 _EVENTS = 150
 _FEW_KNOTS = 2  # too few for a curve
