@@ -17,10 +17,10 @@ from torch import Tensor
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 from bnnviz.registry import Registry
-from bnnviz.targets.modules import trial
 from bnnviz.targets.native import NativeGradient
 from bnnviz.targets.tape import Tape, record
 from bnnviz.targets.traced import is_traced
+from bnnviz.targets.user_code import first_line, is_of_precision, recorded
 
 REGISTRY = Registry("target")
 
@@ -389,7 +389,7 @@ class Callable(Target):
         x = torch.zeros(1, self.dim, dtype=self.dtype, requires_grad=True)
         try:
             with torch.enable_grad():
-                return len(trial.recorded(self._value(x), _LONG)) >= _LONG
+                return len(recorded(self._value(x), _LONG)) >= _LONG
         except Exception:  # noqa: BLE001 - the run raises it where it evaluates U
             return False
 
@@ -428,14 +428,14 @@ class Callable(Target):
             if "in-place" in str(error):
                 raise BnnvizError(
                     "U modifies its argument, or another tensor that derivatives need, in place"
-                    f" ({trial.first_line(error)}); create new tensors, as in x = 2 * x.",
+                    f" ({first_line(error)}); create new tensors, as in x = 2 * x.",
                     "target",
                 ) from error
-            if not trial.is_of_precision(error):
+            if not is_of_precision(error):
                 self._refuse_single(x, given, error)
                 raise
             raise BnnvizError(
-                f"U cannot compute in {name} ({trial.first_line(error)}): its own tensors have another precision; cast"
+                f"U cannot compute in {name} ({first_line(error)}): its own tensors have another precision; cast"
                 " them to x.dtype, or pass their precision by dtype='float32' or 'float64'.",
                 "dtype",
             ) from error
@@ -456,7 +456,7 @@ class Callable(Target):
             remedy = "lambda x: torch.stack([function(each) for each in x])"
         raise BnnvizError(
             f"Your function takes a single state: for the states of all chains, shape {tuple(x.shape)}, it raises"
-            f" {type(error).__name__} ({trial.first_line(error)}); use {remedy} instead.",
+            f" {type(error).__name__} ({first_line(error)}); use {remedy} instead.",
             "target",
         ) from error
 

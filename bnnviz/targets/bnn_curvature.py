@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from bnnviz.targets import likelihoods, mlp_gradients, mlp_native, modules, weight_scales
+from bnnviz.targets import likelihoods, mlp_gradients, mlp_native, weight_scales
 from bnnviz.targets.base import differentiate, differentiate_twice, gradients_apart
 from bnnviz.targets.bnn_outputs import NetworkOutputs
 from bnnviz.targets.minibatch import Rows
+from bnnviz.targets.modules.calls import call
 from bnnviz.targets.native import NativeGradient
 
 _JACOBIAN_NUMBERS = 10_000_000  # maximum size of the stored derivatives of outputs by weights
@@ -159,10 +160,9 @@ class NetworkCurvature(NetworkOutputs):
     def _derived(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Return the negative log likelihood of rows in the network's form, and its gradient."""
         if self.layers is not None:
-            run = mlp_gradients.forward(self.layers, self.weights_of(theta), rows.x)
-            if not self.likelihood.by_hand:
-                return self._derived_in_part(theta, rows, run)
-            return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
+            return self._derived_by_hand(
+                theta, rows, mlp_gradients.forward(self.layers, self.weights_of(theta), rows.x)
+            )[:2]
         if not self._loops(len(theta)) or self.likelihood_dim or self._scale is not None:
             return differentiate(lambda x: self._loss(x, rows), theta)
         loss, gradient, chainwise = theta.new_empty(len(theta)), torch.empty_like(theta), self._chainwise(rows)
@@ -179,27 +179,17 @@ class NetworkCurvature(NetworkOutputs):
         """
         leaves = {name: part.detach().requires_grad_(True) for name, part in self.unflatten(flat).items()}
         with torch.enable_grad():
-            f = modules.call(self.module, leaves, x, self.rules)
+            f = call(self.module, leaves, x, self.rules)
             loss = self.likelihood.loss(f[None], y)[0]
             return loss.detach(), torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
 
-    def _derived_by_hand(
-        self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass, residual: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the negative log likelihood and its gradient from a forward pass and its derivative by the outputs."""
-        likelihood = self.likelihood_at(theta)
-        gradient = self._backward(theta, run, residual)
-        if self.noise_is_learned:
-            gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
-        return likelihood.loss(run.outputs, rows.y), gradient
-
-    def _derived_in_part(self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass) -> tuple[Tensor, Tensor]:
-        """Return the negative log likelihood and its gradient, with autograd only for the likelihood."""
+    def _derived_by_hand(self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a perceptron's negative log likelihood, its gradient, and its derivative by the outputs."""
         loss, residual, slope = self.likelihood.derivatives(run.outputs, rows.y, self._raw(theta))
         gradient = self._backward(theta, run, residual)
         if self.likelihood_dim:
             gradient[:, -self.likelihood_dim :] = self.prior_precision**0.5 * slope
-        return loss, gradient
+        return loss, gradient, residual
 
     def _backward(self, theta: Tensor, run: mlp_gradients.Pass, residual: Tensor) -> Tensor:
         """Return the gradient (chains, dim) of a multilayer perceptron's loss, without the noise's part."""
@@ -216,7 +206,7 @@ class NetworkCurvature(NetworkOutputs):
         """Return U, its gradient and v' H v; by hand for multilayer perceptrons without learned scales."""
         if self._native is not None and self._native.curves and self._native.suit(theta, rows):
             return self._native.curvature(theta, v, rows)
-        if self.layers is None or self._scale_group is not None or not self.likelihood.by_hand:
+        if self.layers is None or self._scale_group is not None:
             return super().curvature_on(theta, v, rows)
         return self._in_parts(self._all_derivatives, rows, theta, v)
 
@@ -230,12 +220,9 @@ class NetworkCurvature(NetworkOutputs):
         weights = self.weights_of(theta)
         run = mlp_gradients.forward(self.layers, weights, rows.x)
         first, second = mlp_gradients.directional(self.layers, weights, self.weights_of(v), run)
-        likelihood = self.likelihood_at(theta)
-        residual = likelihood.residual(run.outputs, rows.y)
-        fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
-        if self.noise_is_learned:
-            fit = fit + likelihood.bend(run.outputs, rows.y, first, self.prior_precision**0.5 * v[:, -1])
-        return *self._derived_by_hand(theta, rows, run, residual), fit
+        loss, gradient, residual = self._derived_by_hand(theta, rows, run)
+        bend = self.likelihood.curvature(run.outputs, rows.y, self._raw(theta), first, self._raw(v))
+        return loss, gradient, (residual * second).sum((1, 2)) + bend
 
     def product_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and H v, by automatic differentiation."""
@@ -278,12 +265,7 @@ class NetworkCurvature(NetworkOutputs):
     def _exact_diagonal(self, x: Tensor, part: slice) -> Tensor:
         total = torch.zeros_like(x[part])
         for jacobian, f, y in self._jacobians(x, part):
-            likelihood = self.likelihood_at(x[None])
-            if self.likelihood.by_hand:
-                # curvature() along each weight's direction: (dim, rows, outputs).
-                total += likelihood.curvature(f[None], jacobian.permute(2, 0, 1))
-            else:
-                total += torch.einsum("rod,rop,rpd->d", jacobian, likelihood.hessian(f[None], y)[0], jacobian)
+            total += (jacobian * (self.likelihood_at(x[None]).hessian(f[None], y)[0] @ jacobian)).sum((0, 1))
         return total
 
     def _signed_diagonal(self, x: Tensor) -> Tensor:
@@ -299,7 +281,7 @@ class NetworkCurvature(NetworkOutputs):
         for part, y in rows:
             leaves = {name: view.detach().requires_grad_(True) for name, view in self.unflatten(x).items()}
             with torch.enable_grad():
-                f = modules.call(self.module, leaves, self.seen(part), self.rules)
+                f = call(self.module, leaves, self.seen(part), self.rules)
             root = self.likelihood_at(x[None]).root(f.detach()[None], y)[0]
             for _ in range(times):
                 signs = torch.randint(2, f.shape, generator=rng, device=x.device).to(x.dtype) * 2 - 1

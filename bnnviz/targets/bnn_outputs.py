@@ -13,8 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import mlp_gradients, modules, weight_laws, weight_scales
+from bnnviz.targets import mlp_gradients, weight_laws, weight_scales
 from bnnviz.targets.minibatch import Rows, RowTarget
+from bnnviz.targets.modules import calls, check
+from bnnviz.targets.modules.calls import CallRules
+from bnnviz.targets.modules.names import trainable
 
 # Values that a network computes at once over rows and chains; a gradient stores a few times as many.
 _UNIT_NUMBERS = {"cpu": 32_000_000, "cuda": 400_000_000}
@@ -63,11 +66,11 @@ class NetworkOutputs(RowTarget):
     shapes: dict[str, torch.Size]  # of the parameters to sample by name, in order
     aliases: dict[str, str]  # for each name that the module has for a parameter, its name in ``shapes``
     frozen: int  # weights that keep their values
-    rules: modules.CallRules = modules.CallRules()
+    rules: CallRules = CallRules()
     likelihood_dim: int = 0  # parameters of the likelihood, the last coordinates
     own_names: Sequence[str] = ()  # of these
     y: Tensor
-    trial: modules.Trial | None = None
+    trial: check.Trial | None = None
     scale_names: Sequence[str] = ()  # of the learned scales, whose coordinates follow the weights
     whole: bool = False  # whether the network takes integers, as an embedding does
     prior_precision: float
@@ -83,15 +86,15 @@ class NetworkOutputs(RowTarget):
     def clone(self) -> Self:
         """Return a copy for one run, with a copy of the module, since gradients write weights into it."""
         found = super().clone()
-        found.module = modules.copied(self.module)
+        found.module = calls.copied(self.module)
         return found
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
         """Move data and module to a device and precision; return the target."""
         super().to(device, dtype)
-        modules.move(self.module, self.device, dtype)
+        calls.move(self.module, self.device, dtype)
         if self.trial is not None:
-            modules.check_precision(self.module, self.trial, dtype, self.rules)
+            check.check_precision(self.module, self.trial, dtype, self.rules)
         return self
 
     def fed(self, x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -172,7 +175,7 @@ class NetworkOutputs(RowTarget):
         return torch.func.vmap(self._one)(theta, x)
 
     def _one(self, flat: Tensor, x: Tensor) -> Tensor:
-        return modules.call(self.module, self.unflatten(flat), x, self.rules)
+        return calls.call(self.module, self.unflatten(flat), x, self.rules)
 
     def _loops(self, chains: int) -> bool:
         """Return whether chains take turns: some modules require it, and a CPU convolves one set of weights faster."""
@@ -261,7 +264,7 @@ class NetworkOutputs(RowTarget):
         BnnvizError
             If a name or a shape does not match the module, or frozen parameters have other values.
         """
-        own = {name: p.detach() for name, p in modules.trainable(self.module).items()}
+        own = {name: p.detach() for name, p in trainable(self.module).items()}
         found = own if weights is None else own | self._loaded(weights)
         flat = torch.cat([found[name].double().flatten() for name in self.shapes])
         flat = weight_laws.inverted(flat, self._laws)

@@ -72,7 +72,7 @@ class NativeDerivatives:
             )
             for each in target.layers
         ]
-        sd = target.likelihood.sd if kind in (_GAUSSIAN, _GAUSSIAN_LEARNED) else 1.0
+        sd = target.likelihood.scales[0] if kind in (_GAUSSIAN, _GAUSSIAN_LEARNED) else 1.0
         self._layers = (_NativeLayer * len(layers))(*layers)
         self._network = _NativeNetwork(
             self._layers,
@@ -159,7 +159,7 @@ def _seen(rows: Rows) -> _NativeRows:
 
 def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:
     """Return the number of a likelihood in the C++ code, or None."""
-    if type(likelihood) is likelihoods.Normal:
+    if type(likelihood) is likelihoods.Normal and likelihood.columns == 1:
         return _GAUSSIAN_LEARNED if likelihood.parameters else _GAUSSIAN
     return {likelihoods.Bernoulli: _BERNOULLI, likelihoods.Categorical: _CATEGORICAL}.get(type(likelihood))
 

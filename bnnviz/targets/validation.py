@@ -1,4 +1,4 @@
-"""Check a user's module, data and scales before anything is computed."""
+"""Check a user's data and scales before anything is computed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ import math
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bnnviz import memory
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import modules
-from bnnviz.targets.modules.trial import blaming
-
-
-def module(given: Any) -> nn.Module:
-    """Return a copy of a module in evaluation mode."""
-    modules.check_structure(given)
-    with blaming("The module cannot be copied in evaluation mode ({}); remove attributes that copy.deepcopy rejects."):
-        return modules.with_dense_gradients(modules.copied(given).eval())
 
 
 def scale(name: str, given: Any) -> float:

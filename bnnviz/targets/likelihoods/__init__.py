@@ -10,23 +10,16 @@ from torch import Tensor
 
 from bnnviz.errors import BnnvizError, none_of
 from bnnviz.targets.likelihoods.base import Likelihood
-from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach  # noqa: F401
+from bnnviz.targets.likelihoods.classes import Bernoulli, Categorical, Ordinal
 from bnnviz.targets.likelihoods.counts import NegativeBinomial, Poisson
-from bnnviz.targets.likelihoods.normal import (
-    Heteroscedastic,
-    IndependentNormals,
-    LogNormal,
-    StudentT,
-)
-from bnnviz.targets.likelihoods.ordinal import Ordinal
 from bnnviz.targets.likelihoods.own import OwnLikelihood
+from bnnviz.targets.likelihoods.real_numbers import Heteroscedastic, LogNormal, Normal, StudentT
 from bnnviz.targets.likelihoods.weighted import Weighted  # noqa: F401
 
 __all__ = [
     "Bernoulli",
     "Categorical",
     "Heteroscedastic",
-    "IndependentNormals",
     "Likelihood",
     "LogNormal",
     "NegativeBinomial",
@@ -88,5 +81,5 @@ def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: 
             "noise_sd",
         )
     if given == "gaussian":
-        return Normal(sds[0], learned) if columns == 1 else IndependentNormals(sds, learned)
+        return Normal(sds, learned)
     return _NAMED[given](scale=sds[0], learned=learned)

@@ -6,6 +6,7 @@ more coordinate of a state, after those of the weights. `Likelihood.at` sets the
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
+from bnnviz.targets.base import differentiate_twice
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -35,8 +37,8 @@ class Likelihood:
         Number of columns of the observations.
     parameters : sequence of str
         Labels of the learned coordinates.
-    by_hand : bool
-        Whether derivatives with respect to the outputs are implemented.
+    raw : Tensor or None
+        Values (chains, parameters) of the learned coordinates, or None for the centre of their prior.
     discrete : bool
         Whether observations are integers.
     row_information : float or None
@@ -60,7 +62,7 @@ class Likelihood:
     task = "classification"
     columns = 1
     parameters: Sequence[str] = ()
-    by_hand = False
+    raw: Tensor | None = None
     discrete = False
     row_information: float | None = None
     takes_logits = ""
@@ -103,9 +105,13 @@ class Likelihood:
         """Return the number of classes for a network with ``outputs`` outputs."""
         return max(outputs, 2)
 
-    def at(self, raw: Tensor) -> Likelihood:
+    def at(self, raw: Tensor) -> Self:
         """Return the likelihood with the values (chains, parameters) of its parameters."""
-        return self
+        if not self.parameters:
+            return self
+        made = copy.copy(self)
+        made.raw = raw
+        return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
         """Return by name the natural values ``(n, ...)`` of its parameters (n, parameters)."""
@@ -123,13 +129,15 @@ class Likelihood:
             slopes = torch.autograd.grad(loss.sum(), leaves, allow_unused=True, materialize_grads=True)
         return loss.detach(), *slopes
 
-    def residual(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the derivative of the loss with respect to the outputs."""
-        return self.derivatives(f, y, f.new_zeros(len(f), len(self.parameters)))[1]
+    def curvature(self, f: Tensor, y: Tensor, raw: Tensor, first: Tensor, rate: Tensor) -> Tensor:
+        """Return the second derivative (chains,) of the loss along ``first`` of the outputs and ``rate`` of raw."""
 
-    def curvature(self, f: Tensor, first: Tensor) -> Tensor:
-        """Return first' (d2 loss / df2) first, summed over rows: (chains,)."""
-        raise NotImplementedError
+        def loss(point: Tensor) -> Tensor:
+            outputs, values = point.split([point.shape[1] - raw.shape[1], raw.shape[1]], 1)
+            return self.at(values).loss(outputs.reshape(f.shape), y)
+
+        along = torch.cat([first.flatten(1), rate], 1)
+        return (differentiate_twice(loss, torch.cat([f.flatten(1), raw], 1), along)[2] * along).sum(1)
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the positive semidefinite curvature of the loss of each row, (chains, rows, outputs, outputs).
@@ -219,11 +227,6 @@ class Constants:
 
     def __reduce__(self) -> tuple:
         return Constants, (self.values,)
-
-
-def as_like(values: Constants | Tensor, other: Tensor) -> Tensor:
-    """Return numbers on another tensor's device, in its precision."""
-    return values.like(other) if isinstance(values, Constants) else values.to(other)
 
 
 def numbers(values: Tensor) -> np.ndarray:

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from bnnviz.targets import validation
-from bnnviz.targets.likelihoods.base import Constants, Likelihood, as_like, check_counts, numbers, special
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, check_counts, numbers, special
 
 
 class _CountLikelihood(Likelihood):
@@ -91,15 +91,7 @@ class NegativeBinomial(_CountLikelihood):
     def __init__(self, concentration: float | None = None) -> None:
         given = 1.0 if concentration is None else validation.scale("concentration", concentration)
         self.parameters = ("log concentration",) if concentration is None else ()
-        self._log: Constants | Tensor = Constants([[math.log(given)]])
-
-    def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with the learned concentration of each chain."""
-        if not self.parameters:
-            return self
-        made = NegativeBinomial(1.0)
-        made._log = self.spread * raw
-        return made
+        self._log = Constants([[math.log(given)]])
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
         """Return the learned concentration."""
@@ -107,7 +99,7 @@ class NegativeBinomial(_CountLikelihood):
 
     def log_concentration(self, f: Tensor) -> Tensor:
         """Return log r, (chains, 1) or (1, 1)."""
-        return as_like(self._log, f)
+        return self._log.like(f) if self.raw is None else self.spread * self.raw.to(f)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log probability of each observation."""

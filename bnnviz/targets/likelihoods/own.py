@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.likelihoods.base import Likelihood
-from bnnviz.targets.modules.trial import blaming, close
+from bnnviz.targets.user_code import blaming, check_rows, close
 
 log = logging.getLogger(__name__)
 
@@ -99,21 +99,9 @@ class OwnLikelihood(Likelihood):
                 " observation.",
                 "likelihood",
             )
-        if not torch.equal(found, self._called(one, y)):
-            raise BnnvizError("The log likelihood is not deterministic: remove random numbers.", "likelihood")
-        alone = [self._called(one[k : k + 1], y[k : k + 1]) for k in range(len(one))]
-        if any(not isinstance(each, Tensor) or each.shape != (1,) for each in alone):
-            raise BnnvizError(
-                "The log likelihood of a single row does not have shape (1,), as after squeeze(); index the axis of"
-                " the outputs instead, as in f[:, 0].",
-                "likelihood",
-            )
-        if not close(torch.cat(alone), found):
-            raise BnnvizError(
-                "The log likelihood of one row depends on the others, so batches of rows would change it; compute each"
-                " row independently.",
-                "likelihood",
-            )
+        check_rows(
+            "The log likelihood", lambda rows: self.function(one[rows], y[rows])[:, None], len(one), "likelihood"
+        )
         self._check_gradient(f, y)
         self._one_by_one = not self._maps(f, y)
 

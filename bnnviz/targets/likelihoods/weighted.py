@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Self
+
 import torch
 from torch import Tensor
 
@@ -54,10 +57,10 @@ class Weighted(Likelihood):
         """Return the classes of the base."""
         return self._base.classes(outputs)
 
-    def at(self, raw: Tensor) -> Likelihood:
+    def at(self, raw: Tensor) -> Self:
         """Return the likelihood with the parameters of the base."""
-        made = Weighted(self._base.at(raw))
-        made._dtype = self._dtype
+        made = copy.copy(self)
+        made._base = self._base.at(raw)
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
