@@ -21,12 +21,11 @@ from bnnviz import data as datasets
 from bnnviz.data.tables import arrays, source
 from bnnviz.errors import BnnvizError, suggests
 from bnnviz.messages import Message, Remedy
-from bnnviz.targets import likelihoods, mlp_gradients, raw_scales, validation, weight_scales
+from bnnviz.targets import likelihoods, mlp_gradients, raw_scales, validation, weight_priors
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 from bnnviz.targets.modules import calls, check, names
 from bnnviz.targets.modules.calls import PROTECTED, CallRules
 
-NOISES = ("fixed", "learned")
 _LARGEST = 1e18
 _LABELLED_ROWS = 8  # minimum rows for which two distinct values are taken as labels
 _SIZES = (0.0, 1.0, 10.0, 100.0, 1000.0)  # of random weights, for detecting bounded outputs
@@ -76,21 +75,22 @@ class BNN(NetworkCurvature):
         self.x, columns = self._check_rows(*self._read(data))
         if likelihood is None:
             self._refuse_labels(columns)
-        named = "gaussian" if likelihood is None else likelihood
-        noise = likelihoods.default_noise(named, noise_sd) if noise is None else noise
-        sds = likelihoods.scales_of(columns) if noise_sd is None and noise == "learned" else noise_sd
-        sds, learned = validation.scales("noise_sd", 1.0 if sds is None else sds), self._learns_noise(noise)
-        self.likelihood = likelihoods.make(named, sds, learned, columns.shape[1]).fitted(columns)
+        self.likelihood = likelihoods.make("gaussian" if likelihood is None else likelihood, columns, noise_sd, noise)
         self.y = self.likelihood.kept(columns)
         self.own_names, self.likelihood_dim = self.likelihood.parameters, len(self.likelihood.parameters)
-        self._take_scales(prior)
+        self.weight_prior = self._prior_of(prior)
+        self.scale_names = [] if self.weight_prior is None else self.weight_prior.names
+        if self.weight_prior is not None and self.weight_prior.laws:
+            # The derivatives by hand, and the symmetries of hidden units, are those of normal weights.
+            self.layers, self.units = None, []
         self.dim = self.weights + len(self.scale_names) + self.likelihood_dim
         self.mode_overfits = bool(self.scale_names or self.likelihood_dim)
-        self._outputs = self._check_module()
+        self.outputs_per_row = self._check_module()
         self.rules = CallRules() if self.layers is not None else self._try_module()
+        self.jumps = self.rules.jumps
         self._units, self._multiplied = self._count_units()
         self._convolves = any(isinstance(child, nn.modules.conv._ConvNd) for child in self.module.modules())
-        self.likelihood.check(self.y, self._outputs)
+        self.likelihood.check(self.y, self.outputs_per_row)
         self._try_likelihood()
         self._range = self._check_range()
         self.examples = len(self.x)
@@ -124,7 +124,7 @@ class BNN(NetworkCurvature):
                 "data",
             )
         rows = new_x, self.likelihood.kept(columns)
-        self.likelihood.check(rows[1], self._outputs)
+        self.likelihood.check(rows[1], self.outputs_per_row)
         self.x, self.y = (new.to(old) for new, old in zip(rows, (self.x, self.y), strict=True))
         self.examples = len(self.x)
         if self.data_set is not None:
@@ -173,28 +173,19 @@ class BNN(NetworkCurvature):
         """Whether the last coordinate is the noise of a gaussian likelihood with one column."""
         return isinstance(self.likelihood, likelihoods.Normal) and self.likelihood_dim == 1
 
-    def _learns_noise(self, noise: str) -> bool:
-        if noise not in NOISES:
-            number = isinstance(noise, int | float) and not isinstance(noise, bool)
-            remedy = f"write noise_sd={noise!r}" if number else f"choose one of {', '.join(NOISES)}"
-            raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
-        return noise == "learned"
-
-    def _take_scales(self, prior: str | Mapping[str, Any]) -> None:
-        if isinstance(prior, Mapping):
-            self._scale, self._laws = weight_scales.by_name(self.shapes, prior, self.prior_precision**-0.5)
-            if self._laws:
-                # The derivatives by hand, and the symmetries of hidden units, are those of normal weights.
-                self.layers, self.units = None, []
-            return
-        if prior not in weight_scales.PRIORS:
-            raise BnnvizError(f"prior cannot be {prior!r}; choose one of {', '.join(weight_scales.PRIORS)}.", "prior")
+    def _prior_of(self, given: str | Mapping[str, Any]) -> weight_priors.WeightPrior | None:
+        """Return the prior of the weights, or None for an equal scale."""
+        rate = self.prior_precision**0.5
+        if isinstance(given, Mapping):
+            return weight_priors.by_name(self.shapes, given, rate)
+        if given not in weight_priors.PRIORS:
+            raise BnnvizError(f"prior cannot be {given!r}; choose one of {', '.join(weight_priors.PRIORS)}.", "prior")
+        if given == "equal":
+            return None
         of_inputs = mlp_gradients.input_weights(self.module) if self.layers is not None else ()
         logits = self.layers is not None and self.likelihood.task == "classification"
         of_logits = mlp_gradients.output_weights(self.module) if logits else ()
-        found = weight_scales.scales(self.shapes, prior, of_inputs, of_logits)
-        if found is not None:
-            self._scale, self._scale_group, self._scale_segments, self.scale_names = found
+        return weight_priors.by_fan_in(self.shapes, given == "learned", rate, of_inputs, of_logits)
 
     def _read(self, data: Any) -> tuple[Any, Any]:
         if self.data_set is None:
@@ -264,11 +255,11 @@ class BNN(NetworkCurvature):
     def _try_module(self) -> CallRules:
         """Return how to call the module, found by trials in double precision."""
         rows = self.fed(check.some_rows(self.x), torch.float64)
-        trial = check.tried(self.module, rows, PROTECTED)
+        trial = rows, check.double_outputs(self.module, rows)
 
         def outputs(theta: Tensor, x: Tensor, rules: CallRules) -> Tensor:
             self.rules = rules
-            return self._outputs_of_each(theta, x) if x.ndim > rows.ndim else self._outputs_of(theta, x)
+            return self._outputs_of(theta, x, x.ndim > rows.ndim)
 
         theta = BNN.initial(self, 2, torch.Generator(self.device).manual_seed(0))
         rules = check.rules_of(self.module, outputs, theta, self.point()[None], rows, names.places(self.module))
@@ -315,7 +306,7 @@ class BNN(NetworkCurvature):
         """Return normally distributed initial positions (chains, dim), scaled by the fan-in of each layer."""
         parts = []
         shapes = [*self.shapes.values(), *([torch.Size([1])] * (len(self.scale_names) + self.likelihood_dim))]
-        if self._scale is not None:
+        if self.weight_prior is not None:
             shapes = [torch.Size([self.dim])]
         for shape in shapes:
             sd = min(self.prior_precision**-0.5, max(shape[1:].numel(), 1) ** -0.5)
@@ -363,7 +354,7 @@ class BNN(NetworkCurvature):
         norms = (child for child in self.module.modules() if isinstance(child, nn.modules.batchnorm._NormBase))
         if any(norm.running_mean is not None for norm in norms):
             yield Message("batch_norm")
-        if self.rules.jumps:
+        if self.jumps:
             yield Message("jumping_module")
         if self.rules.one_by_one:
             yield Message("one_by_one", what="module's forward")
@@ -380,7 +371,7 @@ class BNN(NetworkCurvature):
         return x, y
 
     def __repr__(self) -> str:
-        kind = "" if self._scale is None else "learned, " if self.scale_names else "scaled, "
+        kind = "" if self.weight_prior is None else "learned, " if self.scale_names else "scaled, "
         sizes = f"{self.weights:,} weights, {len(self.x):,} rows"
         prior = f"prior {kind}sd {self.prior_precision**-0.5:.3g}"
         return f"<{type(self).__name__}: {sizes}, {self.likelihood.name} likelihood, {prior}>"

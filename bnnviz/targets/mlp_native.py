@@ -60,7 +60,9 @@ class NativeDerivatives:
         self._dtype, self._inputs, self._dim = target.dtype, target.layers[0].inputs, target.dim
         kind = likelihood_number(target.likelihood)
         self._y_dtype = torch.int64 if kind == _CATEGORICAL else target.dtype
-        self._scale, self._group, self.curves = target._scale, target._scale_group, target._scale_group is None
+        prior = target.weight_prior
+        self._scale, self._group = (None, None) if prior is None else (prior.scale, prior.group)
+        self.curves = self._group is None
         layers = [
             _NativeLayer(
                 each.inputs,

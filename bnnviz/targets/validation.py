@@ -24,14 +24,6 @@ def scale(name: str, given: Any) -> float:
     return found
 
 
-def scales(name: str, given: Any) -> float | tuple[float, ...]:
-    """Return a standard deviation, or one for each column of the observations."""
-    given = given.tolist() if isinstance(given, Tensor) or hasattr(given, "dtype") else given
-    if isinstance(given, list | tuple) and given:
-        return tuple(scale(name, each) for each in given)
-    return scale(name, given)
-
-
 def rows(what: str, given: Any) -> Tensor:
     """Return a copy of rows of numbers (rows, ...), independent of the caller's array."""
     lazy = not isinstance(given, Tensor) and type(given).__module__.startswith("dask.")

@@ -89,13 +89,7 @@ class Likelihood:
         return y[:, 0] if self.columns == 1 else y
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Validate observations.
-
-        Raises
-        ------
-        BnnvizError
-            If they are invalid.
-        """
+        """Raise an error if observations are invalid."""
 
     def width(self) -> tuple[int | None, str]:
         """Return the required number of outputs (None: any) and their description."""
@@ -167,15 +161,14 @@ class Likelihood:
         return vectors * values.clamp_min(0).sqrt()[..., None, :]
 
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the curvature (parameters,) of the parameters at one state, as a sum of squared per-row derivatives.
+        """Return each row's curvature (rows, parameters) of the parameters at one state: expected, or squared slopes.
 
-        If the expected curvature is known, it is used instead. Shapes are (1, rows, outputs) and (1, parameters).
+        Shapes are (1, rows, outputs) and (1, parameters).
         """
-        rows = f.shape[1]
+        each = raw.expand(f.shape[1], -1)
         if self.row_information is not None:
-            return raw.new_full(raw.shape[1:], self.row_information * rows)
-        each = raw.expand(rows, -1)
-        return self.derivatives(f[0][:, None], y[:, None], each)[2].square().sum(0)
+            return torch.full_like(each, self.row_information)
+        return self.derivatives(f[0][:, None], y[:, None], each)[2].square()
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the exact log density of each observation, (chains, rows)."""
@@ -196,18 +189,6 @@ class Likelihood:
     def draw(self, f: Tensor, rng: Generator) -> np.ndarray:
         """Draw an observation for each chain and row."""
         raise NotImplementedError
-
-
-class _Special:
-    """Functions of SciPy, imported on first use."""
-
-    def __getattr__(self, name: str) -> Any:
-        from scipy import special
-
-        return getattr(special, name)
-
-
-special = _Special()
 
 
 class Constants:
@@ -232,25 +213,3 @@ class Constants:
 def numbers(values: Tensor) -> np.ndarray:
     """Return a tensor as an array in double precision."""
     return values.detach().double().cpu().numpy()
-
-
-def class_numbers(y: Tensor, name: str) -> Tensor:
-    """Return class numbers (rows,) as integers."""
-    if y.is_floating_point() and (y != y.round()).any():
-        raise BnnvizError(f"{_article(name)} likelihood needs integer class numbers as observations.", "data")
-    return y.long()
-
-
-def _article(name: str) -> str:
-    return f"{'An' if name[0] in 'aeiou' else 'A'} {name}"
-
-
-def check_counts(y: Tensor, name: str) -> None:
-    """Raise if observations are not counts."""
-    if len(y) and ((y < 0) | (y != y.round())).any():
-        wrong = float(y[(y < 0) | (y != y.round())][0])
-        raise BnnvizError(
-            f"{_article(name)} likelihood needs counts, nonnegative integers, as observations, but one is"
-            f" {wrong:g}; give the counts themselves, not standardised.",
-            "data",
-        )

@@ -25,7 +25,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets.likelihoods.base import Constants, Likelihood, class_numbers
+from bnnviz.targets.likelihoods.base import Constants, Likelihood
+
+
+def _class_numbers(y: Tensor, name: str) -> Tensor:
+    """Return class numbers (rows,) as integers."""
+    if y.is_floating_point() and (y != y.round()).any():
+        raise BnnvizError(f"The {name} likelihood needs integer class numbers as observations.", "data")
+    return y.long()
 
 
 class Bernoulli(Likelihood):
@@ -90,7 +97,7 @@ class Categorical(Likelihood):
 
     def kept(self, y: Tensor) -> Tensor:
         """Return integer class numbers."""
-        return class_numbers(y[:, 0], self.name)
+        return _class_numbers(y[:, 0], self.name)
 
     def check(self, y: Tensor, outputs: int) -> None:
         """Raise an error if a class has no output."""
@@ -116,11 +123,6 @@ class Categorical(Likelihood):
         """Return the covariance of the class indicators."""
         probability = torch.softmax(f, -1)
         return torch.diag_embed(probability) - probability[..., None] * probability[..., None, :]
-
-    def root(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return diag(sqrt p) - p sqrt(p)', whose square is diag(p) - p p'."""
-        probability = torch.softmax(f, -1)
-        return torch.diag_embed(probability.sqrt()) - probability[..., None] * probability.sqrt()[..., None, :]
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""
@@ -186,7 +188,7 @@ class Ordinal(Likelihood):
 
     def kept(self, y: Tensor) -> Tensor:
         """Return integer class numbers."""
-        return class_numbers(y[:, 0], self.name)
+        return _class_numbers(y[:, 0], self.name)
 
     def check(self, y: Tensor, outputs: int) -> None:
         """Raise an error if a class is beyond the cut points."""

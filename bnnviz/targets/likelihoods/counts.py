@@ -14,11 +14,13 @@ import math
 
 import numpy as np
 import torch
+from scipy import special
 from torch import Tensor
 from torch.nn import functional
 
+from bnnviz.errors import BnnvizError
 from bnnviz.targets import validation
-from bnnviz.targets.likelihoods.base import Constants, Likelihood, check_counts, numbers, special
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, numbers
 
 
 class _CountLikelihood(Likelihood):
@@ -28,7 +30,13 @@ class _CountLikelihood(Likelihood):
 
     def check(self, y: Tensor, outputs: int) -> None:
         """Raise if an observation is not a count."""
-        check_counts(y, self.name)
+        wrong = y[(y < 0) | (y != y.round())]
+        if len(wrong):
+            raise BnnvizError(
+                f"The {self.name} likelihood needs counts, nonnegative integers, as observations, but one is"
+                f" {float(wrong[0]):g}; give the counts themselves, not standardised.",
+                "data",
+            )
 
     def mean(self, f: Tensor) -> Tensor:
         """Return the expected count."""

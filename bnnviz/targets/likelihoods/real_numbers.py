@@ -17,21 +17,19 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from scipy import special
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import validation
-from bnnviz.targets.likelihoods.base import Constants, Likelihood, numbers, special
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, numbers
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _LARGEST = 1e100  # whose square is finite
 
 
 class RealNumbers(Likelihood):
-    """Columns y = location + scale z with a standard normal z; scales may be learned.
-
-    Tensors inside have an axis of columns; observations and predictions of one column have none.
-    """
+    """Columns y = location + scale z with a standard z. Only tensors inside have an axis for a single column."""
 
     task = "regression"
     scale_name = "noise_scale"

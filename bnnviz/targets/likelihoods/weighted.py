@@ -80,11 +80,7 @@ class Weighted(Likelihood):
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
         """Return the weighted curvature of the parameters."""
         observed, weights = self._split(y)
-        if self._base.row_information is not None:
-            return raw.new_full(raw.shape[1:], self._base.row_information) * weights.sum()
-        each = raw.expand(f.shape[1], -1)
-        slopes = self._base.derivatives(f[0][:, None], observed[:, None], each)[2]
-        return (weights[:, None] * slopes.square()).sum(0)
+        return weights[:, None] * self._base.information(f, observed, raw)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""

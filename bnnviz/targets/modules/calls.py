@@ -29,32 +29,15 @@ FUSED = frozenset(
 
 
 class CallRules(NamedTuple):
-    """How to call a module.
+    """How to call a module."""
 
-    Attributes
-    ----------
-    one_by_one : bool
-        Whether chains take turns.
-    math : bool
-        Whether fused kernels are replaced.
-    protects : bool
-        Whether attributes and inputs are protected from changes by the forward.
-    twice : bool
-        Whether second derivatives are right.
-    aligned : bool
-        Whether weights are copied, so that their memory is aligned.
-    jumps : bool
-        Whether outputs are discontinuous in the weights.
-    names : tuple of pairs
-        A name for each place where a parameter is read, and that of the parameter, if these differ.
-    """
-
-    one_by_one: bool = False
-    math: bool = False
-    protects: bool = False
-    twice: bool = True
-    aligned: bool = False
-    jumps: bool = False
+    one_by_one: bool = False  # chains take turns
+    math: bool = False  # without fused kernels
+    protects: bool = False  # attributes and inputs from changes by the forward
+    twice: bool = True  # second derivatives are right
+    aligned: bool = False  # weights are copied, so that their memory is aligned
+    jumps: bool = False  # outputs are discontinuous in the weights
+    #: A name for each place where a parameter is read, and that of the parameter, if these differ.
     names: tuple[tuple[str, str], ...] = ()
 
 

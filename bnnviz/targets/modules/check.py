@@ -37,9 +37,11 @@ _FACTORS = (1.0, -1.0, 10.0)  # of weights, to detect clipping
 _ROUGH = 2e-3  # of the largest output, for single precision
 _MOST_FOLLOWED = 10_000  # weights: larger networks would take seconds
 
-#: From weights (chains, weights) and inputs to outputs (chains, rows, outputs), chain by chain or together. Inputs are
-#: (rows, ...) for all chains, or (chains, rows, ...).
+#: From weights (chains, weights), inputs and rules to outputs (chains, rows, outputs). Inputs are (rows, ...) for all
+#: chains, or (chains, rows, ...).
 Outputs = Callable[[Tensor, Tensor, CallRules], Tensor]
+#: The same for given inputs and rules.
+Function = Callable[[Tensor], Tensor]
 
 
 def copy_of(given: Any) -> nn.Module:
@@ -136,7 +138,7 @@ def check_loaded(
         fresh.load_state_dict(state)
         loaded = fresh(x.clone())
     # A forward may create trainable tensors itself, for derivatives by its inputs; these differ between calls.
-    own = {None, *map(id, weights.values())}
+    own = set(map(id, weights.values()))
     first, second = ({id(each.variable) for each in recorded(f) if hasattr(each, "variable")} for f in (found, again))
     if (first & second) - own or not close(found.detach(), loaded.detach()):
         raise BnnvizError(
@@ -147,36 +149,29 @@ def check_loaded(
         )
 
 
-class Trial(NamedTuple):
-    """The outputs of a module with its own weights on a few rows, in double precision."""
-
-    x: Tensor
-    outputs: Tensor
-
-
-def tried(module: nn.Module, x: Tensor, rules: CallRules) -> Trial:
-    """Return the outputs of a module on a few rows x (rows, ...), in double precision."""
+def double_outputs(module: nn.Module, x: Tensor) -> Tensor:
+    """Return the outputs of a module with its own weights on a few rows x (rows, ...), in double precision."""
     blame = (
         "The module cannot compute in float64 ({}), in which its posterior is checked; remove casts such as x.float()"
         " in its forward, or cast to the precision of a weight, as in x.to(self.weight.dtype)."
     )
     with blaming(blame), torch.no_grad():
-        return Trial(x, calls.call(module, {}, x, rules))
+        return calls.call(module, {}, x, PROTECTED).detach()
 
 
-def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: CallRules) -> None:
-    """Raise unless a module computes in its current precision."""
+def check_precision(module: nn.Module, x: Tensor, exact: Tensor, dtype: torch.dtype, rules: CallRules) -> None:
+    """Raise unless a module computes in its current precision, from rows x and outputs in double precision."""
     device = next(module.parameters()).device
     other = torch.float32 if dtype == torch.float64 else torch.float64
     name, other = (str(kind).removeprefix("torch.") for kind in (dtype, other))
-    x = trial.x.to(device, dtype if trial.x.is_floating_point() else None)
+    x = x.to(device, dtype if x.is_floating_point() else None)
     blame = (
         f"The module cannot compute in {name} ({{}}): its forward has tensors or casts of another precision; sample"
         f" with dtype={other!r}, or register these tensors as buffers (register_buffer) and cast to x.dtype."
     )
     with blaming(blame, "dtype"), torch.no_grad():
-        found = calls.call(module, {}, x, rules._replace(protects=True))
-    exact = trial.outputs.to(device)
+        found = calls.call(module, {}, x, rules._replace(protects=True)).detach()
+    exact = exact.to(device)
     off = float((found.to(exact) - exact).abs().max() / exact.abs().max().clamp_min(1e-12))
     if dtype != torch.float64 and off > _ROUGH:
         raise BnnvizError(
@@ -197,10 +192,13 @@ def rules_of(
         with torch.no_grad():
             rules = rules._replace(**_effects(module, outputs, theta, x, rules))
             _check_values(outputs, theta, own, x, rules)
-        each = _derivatives(outputs, theta, x, rules)
-        _check_gradient(outputs, theta, x, rules, each)
-        jumps, twice = _jumps(outputs, theta, x, rules), _is_right(outputs, theta, x, rules, each)
-        rules = rules._replace(jumps=jumps, twice=twice)
+
+        def function(weights: Tensor) -> Tensor:
+            return outputs(weights, x, rules)
+
+        each = _derivatives(function, theta)
+        _check_gradient(function, theta, each)
+        rules = rules._replace(twice=_is_right(function, theta, each), jumps=_jumps(function, theta))
         at_once = rules._replace(one_by_one=False)
         return at_once if _agrees(outputs, theta, x, at_once, each) else rules
 
@@ -261,12 +259,12 @@ class Derivatives(NamedTuple):
     second: Tensor | None
 
 
-def _derivatives(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> Derivatives:
+def _derivatives(function: Function, theta: Tensor) -> Derivatives:
     """Return outputs and derivatives, with None for a missing second derivative."""
     theta = theta.detach().clone().requires_grad_(True)
     with torch.enable_grad():
         with blaming("The module cannot be called when derivatives are taken: {}."):
-            f = outputs(theta, x, rules)
+            f = function(theta)
         if not f.requires_grad:
             raise BnnvizError(
                 "The module's outputs do not depend on its weights in a differentiable way; compute them in the forward"
@@ -291,56 +289,47 @@ def _value(f: Tensor) -> Tensor:
     return (torch.linspace(1, 2, f[0].numel(), dtype=f.dtype).view_as(f[0]) * f.square()).sum((1, 2))
 
 
-def _value_and_slope(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> tuple[Tensor, Tensor]:
-    return differentiate(lambda weights: _value(outputs(weights, x, rules)), theta)
-
-
-def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> None:
+def _check_gradient(function: Function, theta: Tensor, each: Derivatives) -> None:
     """Raise unless the gradient predicts the change of the outputs for at least one chain; others may cross a kink."""
     # Some operations have another gradient if a second one is requested.
-    slopes = each.first, _value_and_slope(outputs, theta, x, rules)[1]
+    slopes = each.first, differentiate(lambda weights: _value(function(weights)), theta)[1]
     along = _along(theta)
     for way, first in itertools.product((along, along.roll(1, -1)), slopes):
         with torch.no_grad():
-            ahead, behind = (_value(outputs(theta + step * way, x, rules)) for step in (_MOVE, -_MOVE))
+            ahead, behind = (_value(function(theta + step * way)) for step in (_MOVE, -_MOVE))
         found, parts = (ahead - behind) / (2 * _MOVE), first * way
         scale = torch.maximum(found.abs(), parts.abs().sum(1))
-        if not ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
-            continue
-        raise BnnvizError(
-            "The module's outputs do not change with its weights as their derivatives predict, as if part of its"
-            " forward is detached, under torch.no_grad, rounded, a padding_idx, or recomputed by"
-            " torch.utils.checkpoint; remove that, or set requires_grad to False for these weights.",
-            "module",
-        )
+        if ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
+            raise BnnvizError(
+                "The module's outputs do not change with its weights as their derivatives predict, as if part of its"
+                " forward is detached, under torch.no_grad, rounded, a padding_idx, or recomputed by"
+                " torch.utils.checkpoint; remove that, or set requires_grad to False for these weights.",
+                "module",
+            )
 
 
-def _jumps(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> bool:
+def _is_right(function: Function, theta: Tensor, each: Derivatives) -> bool:
+    """Return whether the second derivative matches differences of first ones for a chain; others may cross a kink."""
+    if each.second is None:
+        return False
+    along = _along(theta)
+    ahead, behind = (_derivatives(function, theta + step * along).first for step in (_STEP, -_STEP))
+    slopes = (ahead - behind) / (2 * _STEP)
+    scale = torch.maximum(slopes.abs(), each.second.abs()).amax(1) + each.first.abs().amax(1)
+    return not (torch.abs(slopes - each.second) > _SLOPES_AGREE * scale[:, None]).any(1).all()
+
+
+def _jumps(function: Function, theta: Tensor) -> bool:
     """Return whether outputs jump along lines between weights."""
     if theta.shape[1] > _MOST_FOLLOWED:
         return False
     ends = torch.cat([theta, -theta[:1]])
+    differentiated = partial(differentiate, lambda weights: _value(function(weights)))
     try:
-        return Fit.JUMP in fits(partial(_value_and_slope, outputs, x=x, rules=rules), ends[:-1], ends[1:], least=0.0)
+        return Fit.JUMP in fits(differentiated, ends[:-1], ends[1:], least=0.0)
     except Exception:  # the module may reject such weights
         log.debug("The module cannot be evaluated along lines.", exc_info=True)
         return False
-
-
-def _is_right(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> bool:
-    """Return whether the second derivative exists and matches differences of first ones for at least one chain.
-
-    Other chains may cross a kink.
-    """
-    if each.second is None:
-        return False
-    along = _along(theta)
-    ahead, behind = (_derivatives(outputs, theta + step * along, x, rules).first for step in (_STEP, -_STEP))
-    slopes = (ahead - behind) / (2 * _STEP)
-    scale = torch.maximum(slopes.abs(), each.second.abs()).amax(1, keepdim=True) + each.first.abs().amax(
-        1, keepdim=True
-    )
-    return not (torch.abs(slopes - each.second) > _SLOPES_AGREE * scale).any(1).all()
 
 
 def _along(theta: Tensor) -> Tensor:
@@ -353,7 +342,7 @@ def _along(theta: Tensor) -> Tensor:
 def _agrees(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> bool:
     """Return whether chains can be computed together with the same results."""
     try:
-        found = _derivatives(outputs, theta, x, rules)
+        found = _derivatives(lambda weights: outputs(weights, x, rules), theta)
         own = outputs(theta.detach(), x.expand(len(theta), *x.shape), rules)
     except Exception:  # not supported by torch.func.vmap
         log.debug("Chains are computed one after another.", exc_info=True)

@@ -50,11 +50,8 @@ def aliases(module: nn.Module) -> dict[str, str]:
 
 
 def places(module: nn.Module) -> tuple[tuple[str, str], ...]:
-    """Return one name for each place where a trainable parameter is read, and the parameter's name in `trainable`.
-
-    A layer registered twice is one place; two layers with one weight are two. Empty if all names are as in
-    `trainable`.
-    """
+    """Return a name for each place where a parameter is read, and its name in `trainable`; () if all are the same."""
+    # A layer registered twice is one place; two layers with one weight are two.
     names = aliases(module)
     found = tuple(
         (place, names[place])
