@@ -53,7 +53,7 @@ class BNN(targets.BNN, Suggesting):
         unknown scale (in a multilayer perceptron, each input of at least ten hidden units), whose logarithm has sd 1,
         and the weights of logits have three times the sd. Matrices of fewer than ten weights have no scale. The
         coordinates of the scales follow the weights. States are then multiples of the weights
-        (`bnnviz.targets.weight_scales`), which ``state_dict`` returns. A mapping gives priors by the name of a
+        (`bnnviz.targets.weight_priors`), which ``state_dict`` returns. A mapping gives priors by the name of a
         parameter (``"0.weight"``), of a layer (``"0"``) or a pattern (``"*.bias"``). The last match is used, and other
         weights have ``prior_sd``. A prior is a standard deviation; a ``Normal``, ``Laplace``, ``StudentT`` or
         ``Cauchy`` of ``torch.distributions``; a ``HalfCauchy``, the distribution of each weight's own scale

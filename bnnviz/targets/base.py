@@ -17,10 +17,10 @@ from torch import Tensor
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 from bnnviz.registry import Registry
-from bnnviz.targets.modules import trial
 from bnnviz.targets.native import NativeGradient
 from bnnviz.targets.tape import Tape, record
 from bnnviz.targets.traced import is_traced
+from bnnviz.targets.user_code import first_line, is_of_precision, recorded
 
 REGISTRY = Registry("target")
 
@@ -129,13 +129,7 @@ class Target(param.Parameterized):
         return self
 
     def use_native(self, waits: bool) -> None:
-        """Compute derivatives in C++ if available.
-
-        Parameters
-        ----------
-        waits : bool
-            Whether to wait for the compiler, which takes a few seconds on first use.
-        """
+        """Compute derivatives in C++ if available; ``waits`` for the compiler, which takes seconds on first use."""
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:
         """Return U and its gradient at states shaped like x (chains, dim) as a C function, or None if unavailable."""
@@ -181,17 +175,11 @@ class Target(param.Parameterized):
         return None
 
     def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return part of the diagonal of the Hessian of U at one point (dim,), without the prior.
-
-        Networks return the Gauss-Newton diagonal, which is nonnegative.
-        """
+        """Return part of the diagonal of the Hessian (or Gauss-Newton) at one point (dim,), without the prior."""
         return self.hessian_diagonal(x)[part]
 
     def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return a block of the Hessian of U at one point (dim,), without the prior.
-
-        Networks return the Gauss-Newton matrix, which is positive semidefinite.
-        """
+        """Return a block of the Hessian (or Gauss-Newton matrix) at one point (dim,), without the prior."""
         basis = torch.eye(self.dim, dtype=x.dtype, device=x.device)
         parts = [self.gradient_and_product(x.expand(len(v), -1), v)[2] for v in torch.split(basis[part], _PROBES)]
         hessian = torch.cat(parts)[:, part]
@@ -339,9 +327,7 @@ def gradients_apart(potential: Potential, x: Tensor, v: Tensor) -> Tensor:
 def evaluated(function: Function[[Tensor], Any], x: Tensor, rejected: RejectedPoints) -> Any:
     """Return a function's values (chains,) at x (chains, dim), infinite where it raises a domain error.
 
-    Such a point has density zero, so samplers reject it, as Stan does (Stan Reference Manual, "Rejections"). Since one
-    point would fail the whole batch, the batch is halved until the point is found. The gradient at such a point is nan.
-    Other errors propagate.
+    Samplers reject such a point, as Stan does. To find it in a batch, the batch is halved repeatedly.
     """
     try:
         return function(x)
@@ -389,7 +375,7 @@ class Callable(Target):
         x = torch.zeros(1, self.dim, dtype=self.dtype, requires_grad=True)
         try:
             with torch.enable_grad():
-                return len(trial.recorded(self._value(x), _LONG)) >= _LONG
+                return len(recorded(self._value(x), _LONG)) >= _LONG
         except Exception:  # noqa: BLE001 - the run raises it where it evaluates U
             return False
 
@@ -411,14 +397,7 @@ class Callable(Target):
         return self.checked(self.called(x, x), x)
 
     def called(self, x: Tensor, given: Any) -> object:
-        """Return the value of the function for an argument at coordinates x (chains, dim).
-
-        Raises
-        ------
-        BnnvizError
-            If the function mixes precisions, modifies its argument in place, or expects a single state. Other errors
-            propagate.
-        """
+        """Return the value of the function for an argument at x (chains, dim), and explain its errors."""
         try:
             return self.function(given)
         except DOMAIN_ERRORS:
@@ -428,14 +407,14 @@ class Callable(Target):
             if "in-place" in str(error):
                 raise BnnvizError(
                     "U modifies its argument, or another tensor that derivatives need, in place"
-                    f" ({trial.first_line(error)}); create new tensors, as in x = 2 * x.",
+                    f" ({first_line(error)}); create new tensors, as in x = 2 * x.",
                     "target",
                 ) from error
-            if not trial.is_of_precision(error):
+            if not is_of_precision(error):
                 self._refuse_single(x, given, error)
                 raise
             raise BnnvizError(
-                f"U cannot compute in {name} ({trial.first_line(error)}): its own tensors have another precision; cast"
+                f"U cannot compute in {name} ({first_line(error)}): its own tensors have another precision; cast"
                 " them to x.dtype, or pass their precision by dtype='float32' or 'float64'.",
                 "dtype",
             ) from error
@@ -456,18 +435,12 @@ class Callable(Target):
             remedy = "lambda x: torch.stack([function(each) for each in x])"
         raise BnnvizError(
             f"Your function takes a single state: for the states of all chains, shape {tuple(x.shape)}, it raises"
-            f" {type(error).__name__} ({trial.first_line(error)}); use {remedy} instead.",
+            f" {type(error).__name__} ({first_line(error)}); use {remedy} instead.",
             "target",
         ) from error
 
     def checked(self, value: Any, x: Tensor) -> Tensor:
-        """Validate values of the function at x (chains, dim): they must be real and of shape (chains,).
-
-        Raises
-        ------
-        BnnvizError
-            If they are invalid.
-        """
+        """Return values at x (chains, dim) after checking that they are real, with shape (chains,)."""
         if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise BnnvizError(

@@ -21,13 +21,15 @@ from bnnviz import data as datasets
 from bnnviz.data.tables import arrays, source
 from bnnviz.errors import BnnvizError, suggests
 from bnnviz.messages import Message, Remedy
-from bnnviz.targets import likelihoods, mlp_gradients, modules, raw_scales, validation, weight_scales
+from bnnviz.targets import likelihoods, mlp_gradients, raw_scales, validation, weight_priors
 from bnnviz.targets.bnn_curvature import NetworkCurvature
+from bnnviz.targets.modules import calls, check, names
+from bnnviz.targets.modules.calls import PROTECTED, CallRules
 
-NOISES = ("fixed", "learned")
 _LARGEST = 1e18
 _LABELLED_ROWS = 8  # minimum rows for which two distinct values are taken as labels
 _SIZES = (0.0, 1.0, 10.0, 100.0, 1000.0)  # of random weights, for detecting bounded outputs
+_APART = 0.02  # between the module's own weights and those of a trial
 _PRIOR_DRAWS = 4  # at which a user's function is tried
 _BOUNDED = 2.01  # between the outputs of a tanh
 DataSets = datasets.DataSet | datasets.ImageSet
@@ -56,13 +58,12 @@ class BNN(NetworkCurvature):
         super().__init__()
         # Rows, module and states have double precision until `to` is called.
         self.dtype = torch.float64
-        self.module = modules.frozen_but(validation.module(module), sample)
-        self._computed = modules.computed(module)
+        self.module = names.frozen_but(check.copy_of(module), sample)
         self.layers = mlp_gradients.read_layers(self.module)
         self.units = mlp_gradients.hidden_layers(self.module)
         self.widest = max((max(layer.inputs, layer.outputs) for layer in self.layers or []), default=1)
-        self.shapes = {name: p.shape for name, p in modules.trainable(self.module).items()}
-        self.aliases = modules.aliases(self.module)
+        self.shapes = {name: p.shape for name, p in names.trainable(self.module).items()}
+        self.aliases = names.aliases(self.module)
         self.frozen = sum(p.numel() for p in self.module.parameters() if not p.requires_grad)
         self.prior_precision = validation.scale("prior_sd", prior_sd) ** -2
         data = datasets.load(data) if isinstance(data, str) else data
@@ -85,25 +86,22 @@ class BNN(NetworkCurvature):
         self.x, columns = self._check_rows(*data)
         if likelihood is None:
             self._refuse_labels(columns)
-        named = "gaussian" if likelihood is None else likelihood
-        noise = likelihoods.default_noise(named, noise_sd) if noise is None else noise
-        sds = likelihoods.scales_of(columns) if noise_sd is None and noise == "learned" else noise_sd
-        if noise not in NOISES:
-            number = isinstance(noise, int | float) and not isinstance(noise, bool)
-            remedy = f"write noise_sd={noise!r}" if number else f"choose one of {', '.join(NOISES)}"
-            raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
-        sds = validation.scales("noise_sd", 1.0 if sds is None else sds)
-        self.likelihood = likelihoods.make(named, sds, noise == "learned", columns.shape[1]).fitted(columns)
+        self.likelihood = likelihoods.make("gaussian" if likelihood is None else likelihood, columns, noise_sd, noise)
         self.y = self.likelihood.kept(columns)
         self.own_names, self.likelihood_dim = self.likelihood.parameters, len(self.likelihood.parameters)
-        self._take_scales(prior)
+        self.weight_prior = self._prior_of(prior)
+        self.scale_names = [] if self.weight_prior is None else self.weight_prior.names
+        if self.weight_prior is not None and self.weight_prior.laws:
+            # The derivatives by hand, and the symmetries of hidden units, are those of normal weights.
+            self.layers, self.units = None, []
         self.dim = self.weights + len(self.scale_names) + self.likelihood_dim
         self.mode_overfits = bool(self.scale_names or self.likelihood_dim)
-        self._outputs = self._check_module()
-        self.rules = modules.CallRules() if self.layers is not None else self._try_module()
+        self.outputs_per_row = self._check_module()
+        self.rules = CallRules() if self.layers is not None else self._try_module()
+        self.jumps = self.rules.jumps
         self._units, self._multiplied = self._count_units()
         self._convolves = any(isinstance(child, nn.modules.conv._ConvNd) for child in self.module.modules())
-        self.likelihood.check(self.y, self._outputs)
+        self.likelihood.check(self.y, self.outputs_per_row)
         self._try_likelihood()
         self._range = self._check_range()
         self.examples = len(self.x)
@@ -137,7 +135,7 @@ class BNN(NetworkCurvature):
                 "data",
             )
         rows = new_x, self.likelihood.kept(columns)
-        self.likelihood.check(rows[1], self._outputs)
+        self.likelihood.check(rows[1], self.outputs_per_row)
         self.x, self.y = (new.to(old) for new, old in zip(rows, (self.x, self.y), strict=True))
         self.examples = len(self.x)
         if self.data_set is not None:
@@ -160,7 +158,7 @@ class BNN(NetworkCurvature):
         """Return the smallest and largest output of the module for weights of very different sizes."""
         if not len(self.x):
             return -math.inf, math.inf
-        rows = self.fed(modules.some_rows(self.x), torch.float64)
+        rows = self.fed(check.some_rows(self.x), torch.float64)
         own, rng = self.point(), torch.Generator().manual_seed(0)
         noise = torch.randn(len(_SIZES), len(own), generator=rng, dtype=torch.float64)
         with torch.no_grad():
@@ -184,23 +182,21 @@ class BNN(NetworkCurvature):
     @property
     def noise_is_learned(self) -> bool:
         """Whether the last coordinate is the noise of a gaussian likelihood with one column."""
-        return isinstance(self.likelihood, likelihoods.Normal) and bool(self.likelihood_dim)
+        return isinstance(self.likelihood, likelihoods.Normal) and self.likelihood_dim == 1
 
-    def _take_scales(self, prior: str | Mapping[str, Any]) -> None:
-        if isinstance(prior, Mapping):
-            self._scale, self._laws = weight_scales.by_name(self.shapes, prior, self.prior_precision**-0.5)
-            if self._laws:
-                # The derivatives by hand, and the symmetries of hidden units, are those of normal weights.
-                self.layers, self.units = None, []
-            return
-        if prior not in weight_scales.PRIORS:
-            raise BnnvizError(f"prior cannot be {prior!r}; choose one of {', '.join(weight_scales.PRIORS)}.", "prior")
+    def _prior_of(self, given: str | Mapping[str, Any]) -> weight_priors.WeightPrior | None:
+        """Return the prior of the weights, or None for an equal scale."""
+        rate = self.prior_precision**0.5
+        if isinstance(given, Mapping):
+            return weight_priors.by_name(self.shapes, given, rate)
+        if given not in weight_priors.PRIORS:
+            raise BnnvizError(f"prior cannot be {given!r}; choose one of {', '.join(weight_priors.PRIORS)}.", "prior")
+        if given == "equal":
+            return None
         of_inputs = mlp_gradients.input_weights(self.module) if self.layers is not None else ()
         logits = self.layers is not None and self.likelihood.task == "classification"
         of_logits = mlp_gradients.output_weights(self.module) if logits else ()
-        found = weight_scales.scales(self.shapes, prior, of_inputs, of_logits)
-        if found is not None:
-            self._scale, self._scale_group, self._scale_segments, self.scale_names = found
+        return weight_priors.by_fan_in(self.shapes, given == "learned", rate, of_inputs, of_logits)
 
     def _rows_of(self, data: DataSets, part: str) -> tuple[Any, Any]:
         """Return inputs and observations of a part of a data set, in the target's form."""
@@ -233,55 +229,42 @@ class BNN(NetworkCurvature):
         return x, y
 
     def _check_module(self) -> int:
-        """Return the number of the module's outputs."""
-        x = self.x
-        modules.move(self.module, self.device, torch.float64)
-        seen = self.fed(x[:2], torch.float64)
+        """Return the number of outputs, after trials in the module's own precision, and move it to double precision."""
+        own, (width, needs) = next(self.module.parameters()).dtype, self.likelihood.width()
+        dtype = torch.float32 if own == torch.float32 else torch.float64  # as a CPU computes few others
+        calls.move(self.module, self.device, dtype)
         try:
-            with torch.no_grad():
-                out = modules.call(self.module, {}, seen, modules.CallRules(restores=True, copies=True))
-        except Exception as error:  # any error of the user's code
-            if not modules.reads_whole(self.module, x):
-                raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error
-            self.x, self.whole = x.long(), True
-            return self._check_module()
-        if not isinstance(out, Tensor):
-            raise BnnvizError(
-                f"The module returns a {type(out).__name__}; wrap it so that it returns only its outputs, a tensor"
-                " (rows, outputs).",
-                "module",
-            )
-        if not out.is_floating_point():
-            kind = str(out.dtype).removeprefix("torch.")
-            raise BnnvizError(f"The module returns {kind} numbers; return real ones, before any rounding.", "module")
-        rows, (needed, width) = min(2, len(x)), self.likelihood.width()
-        if out.ndim != 2 or out.shape[0] != rows or needed not in (None, out.shape[1]):
-            raise BnnvizError(
-                f"The module returns shape {tuple(out.shape)} for {rows} rows; a {self.likelihood.name} likelihood"
-                f" needs {width}.",
-                "module",
-            )
-        return out.shape[1]
+            found = check.check_outputs(self.module, self.fed(check.some_rows(self.x), dtype), width, needs)
+        except BnnvizError as error:
+            if not bool((self.x == self.x.round()).all()):
+                raise
+            self.x, self.whole = self.x.long(), True
+            try:
+                found = check.check_outputs(self.module, check.some_rows(self.x), width, needs)
+            except BnnvizError:
+                raise error from None
+        rows, rng = self.fed(check.some_rows(self.x), dtype), torch.Generator().manual_seed(0)
+        draw = self.point()
+        draw = draw + _APART * torch.randn(draw.shape, generator=rng, dtype=draw.dtype)
+        weights = {name: held.to(dtype) for name, held in self.unflatten(draw).items()}
+        rules = PROTECTED._replace(names=names.places(self.module))
+        check.check_loaded(self.module, weights, self.state_dict(draw), rows, rules)
+        calls.move(self.module, self.device, torch.float64)
+        return found.shape[1]
 
-    def _try_module(self) -> modules.CallRules:
-        """Return how to call the module, found by trials."""
-        rows = self.fed(modules.some_rows(self.x), torch.float64)
-        own = self.point()
+    def _try_module(self) -> CallRules:
+        """Return how to call the module, found by trials in double precision."""
+        rows = self.fed(check.some_rows(self.x), torch.float64)
+        trial = rows, check.double_outputs(self.module, rows)
 
-        def outputs(theta: Tensor, x: Tensor, rules: modules.CallRules) -> Tensor:
+        def outputs(theta: Tensor, x: Tensor, rules: CallRules) -> Tensor:
             self.rules = rules
-            return self._outputs_of_each(theta, x) if x.ndim > rows.ndim else self._outputs_of(theta, x)
+            return self._outputs_of(theta, x, x.ndim > rows.ndim)
 
         theta = BNN.initial(self, 2, torch.Generator(self.device).manual_seed(0))
-        places = modules.places(self.module)
-        self.rules = modules.rules_of(self.module, outputs, theta, own[None], rows, places)
-        draw = 0.9 * own + 0.1
-        with torch.no_grad():
-            found = self._outputs_of(draw[None], rows)[0]
-        modules.check_loaded(self.module, self.state_dict(draw), found, rows)
-        modules.check_computed(self.module, self._computed, rows, self.rules)
-        self.trial = modules.tried(self.module, rows, self.rules)
-        return self.rules
+        rules = check.rules_of(self.module, outputs, theta, self.point()[None], rows, names.places(self.module))
+        self.trial = trial
+        return rules
 
     def _count_units(self) -> tuple[int, int]:
         """Return the number of values per row that a gradient stores, and the multiply-adds per row."""
@@ -298,7 +281,7 @@ class BNN(NetworkCurvature):
         handles = [leaf.register_forward_hook(note) for leaf in leaves]
         try:
             with torch.no_grad():
-                modules.call(self.module, {}, self.fed(self.x[:1], torch.float64), self.rules)
+                calls.call(self.module, {}, self.fed(self.x[:1], torch.float64), self.rules)
         finally:
             for handle in handles:
                 handle.remove()
@@ -310,10 +293,10 @@ class BNN(NetworkCurvature):
         if isinstance(self.likelihood, likelihoods.OwnLikelihood):
             # Rows from the whole range of the observations, since a function may have cases such as censoring.
             order = self.y.flatten(1).sum(1).argsort() if self.y.ndim > 1 else self.y.argsort()
-            rows, y = self.fed(modules.some_rows(self.x[order]), torch.float64), modules.some_rows(self.y[order])
+            rows, y = self.fed(check.some_rows(self.x[order]), torch.float64), check.some_rows(self.y[order])
             noise = torch.randn(_PRIOR_DRAWS, self.dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
             with torch.no_grad():
-                own = modules.call(self.module, {}, rows, self.rules)
+                own = calls.call(self.module, {}, rows, self.rules)
                 others = [self._outputs_of(each[None] * self.prior_precision**-0.5, rows) for each in noise]
             f = torch.stack([own, *(each.reshape(own.shape) for each in others)])
             self.likelihood.tried(f, y)
@@ -323,7 +306,7 @@ class BNN(NetworkCurvature):
         """Return normally distributed initial positions (chains, dim), scaled by the fan-in of each layer."""
         parts = []
         shapes = [*self.shapes.values(), *([torch.Size([1])] * (len(self.scale_names) + self.likelihood_dim))]
-        if self._scale is not None:
+        if self.weight_prior is not None:
             shapes = [torch.Size([self.dim])]
         for shape in shapes:
             sd = min(self.prior_precision**-0.5, max(shape[1:].numel(), 1) ** -0.5)
@@ -387,7 +370,7 @@ class BNN(NetworkCurvature):
         return x, y
 
     def __repr__(self) -> str:
-        kind = "" if self._scale is None else "learned, " if self.scale_names else "scaled, "
+        kind = "" if self.weight_prior is None else "learned, " if self.scale_names else "scaled, "
         sizes = f"{self.weights:,} weights, {len(self.x):,} rows"
         prior = f"prior {kind}sd {self.prior_precision**-0.5:.3g}"
         return f"<{type(self).__name__}: {sizes}, {self.likelihood.name} likelihood, {prior}>"

@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from bnnviz.targets import likelihoods, mlp_gradients, mlp_native, modules, weight_scales
+from bnnviz.targets import likelihoods, mlp_gradients, mlp_native
 from bnnviz.targets.base import differentiate, differentiate_twice, gradients_apart
 from bnnviz.targets.bnn_outputs import NetworkOutputs
 from bnnviz.targets.minibatch import Rows
+from bnnviz.targets.modules.calls import call
 from bnnviz.targets.native import NativeGradient
 
 _JACOBIAN_NUMBERS = 10_000_000  # maximum size of the stored derivatives of outputs by weights
@@ -33,7 +34,6 @@ _MOST_JACOBIAN = 400_000_000
 # An estimate sums over blocks of at most this many rows, repeated until there are 200 terms: its relative standard
 # error is a tenth if rows are similar.
 _SIGNED_ROWS, _SIGNED_TERMS = 50, 200
-_FEWEST_ROWS, _MANY = 256, 4  # rows per block, and minimum ratio of all rows to it
 _CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed together
 
 
@@ -58,7 +58,7 @@ class NetworkCurvature(NetworkOutputs):
 
     def likelihood_at(self, theta: Tensor) -> likelihoods.Likelihood:
         """Return the likelihood for states (chains, dim), with each chain's noise if that is learned."""
-        return self.likelihood.at(self._raw(theta)) if self.likelihood_dim else self.likelihood
+        return self.likelihood.at(self._raw(theta))
 
     def _raw(self, theta: Tensor) -> Tensor:
         """Return the likelihood's parameters (chains, parameters), which are N(0, 1) a priori."""
@@ -70,7 +70,7 @@ class NetworkCurvature(NetworkOutputs):
 
     def own_values(self, x: Tensor) -> dict[str, Tensor]:
         """Return the likelihood's parameters, such as ``noise_sd``, at states x (n, dim)."""
-        return self.likelihood.natural(self._raw(x)) if self.likelihood_dim else {}
+        return self.likelihood.natural(self._raw(x))
 
     def all_rows(self) -> Rows:
         """Return the training rows."""
@@ -78,27 +78,14 @@ class NetworkCurvature(NetworkOutputs):
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return weighted negative log likelihood plus ``|theta|^2 / (2 prior_sd^2)``, up to a constant."""
-        each = 1 if not self._chainwise(rows) and self._takes_turns(theta) else len(theta)
-        loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, each))
+        if self._native is not None and self._native.suit(theta, rows):
+            return self._native.gradient(theta, rows)[0]  # faster than PyTorch without derivatives
+        loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, len(theta)))
         return rows.weight * loss + 0.5 * self.prior_precision * theta.square().sum(-1)
 
     def _loss(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return the negative log likelihood (chains,) of rows in the network's form, up to a constant."""
-        likelihood = self.likelihood_at(theta)
-        if self._chainwise(rows):
-            return likelihood.loss(self._outputs_of_each(theta, rows.x), rows.y)
-        each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.dtype.itemsize))
-        if not self._takes_turns(theta) or len(rows.y) <= _MANY * each:
-            return likelihood.loss(self._outputs_of(theta, rows.x), rows.y)
-            # The intermediate results of all rows would not fit in the cache.
-        parts = list(zip(torch.split(rows.x, each), torch.split(rows.y, each), strict=True))
-        return torch.cat(
-            [sum(self.likelihood_at(one).loss(self._outputs_of(one, x), y) for x, y in parts) for one in theta.split(1)]
-        )
-
-    def _takes_turns(self, theta: Tensor) -> bool:
-        """Whether chains may be computed one after another, on a few rows at a time."""
-        return self.layers is not None and self.device.type == "cpu" and not theta.requires_grad
+        return self.likelihood_at(theta).loss(self._outputs_of(theta, rows.x, self._chainwise(rows)), rows.y)
 
     def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
         """Return the weighted negative log likelihood (chains,) under masks as in `mlp_gradients.outputs`."""
@@ -106,16 +93,15 @@ class NetworkCurvature(NetworkOutputs):
         return rows.weight * self.likelihood_at(theta).loss(f, rows.y)
 
     def fit_under_noise(self, mean: Tensor, sd: Tensor, rows: Rows, noise: Sequence[Tensor]) -> Tensor:
-        """Return the weighted negative log likelihood (chains,) of a multilayer perceptron with normal weights.
+        """Return the weighted negative log likelihood (chains,) under ``noise`` as in `mlp_gradients.noisy_outputs`.
 
-        Each layer's pre-activations are drawn, with ``noise`` as in `bnnviz.targets.mlp_gradients.noisy_outputs`.
-        Parameters of the likelihood are drawn with its last element, (chains, parameters).
+        If the likelihood has parameters, the last element (chains, parameters) draws them.
         """
         own = self.likelihood_dim
         *layers, last = noise if own else [*noise, noise[-1].new_zeros(len(mean), 0)]
         weights, spread = mean, sd
-        if self._scale is not None:
-            weights, spread = self.weights_of(mean), sd[:, : self.weights] * self._factor(mean)
+        if self.weight_prior is not None:
+            weights, spread = self.weights_of(mean), sd[:, : self.weights] * self.weight_prior.factor(mean)
         f = mlp_gradients.noisy_outputs(self.layers, weights, spread, self.seen(rows.x), layers)
         end = mean.shape[1] - own
         return rows.weight * self.likelihood_at(mean[:, end:] + sd[:, end:] * last).loss(f, rows.y)
@@ -157,10 +143,8 @@ class NetworkCurvature(NetworkOutputs):
         """Return the negative log likelihood of rows in the network's form, and its gradient."""
         if self.layers is not None:
             run = mlp_gradients.forward(self.layers, self.weights_of(theta), rows.x)
-            if not self.likelihood.by_hand:
-                return self._derived_in_part(theta, rows, run)
-            return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
-        if not self._loops(len(theta)) or self.likelihood_dim or self._scale is not None:
+            return self._derived_by_hand(theta, rows, run)[:2]
+        if not self._loops(len(theta)) or self.likelihood_dim or self.weight_prior is not None:
             return differentiate(lambda x: self._loss(x, rows), theta)
         loss, gradient, chainwise = theta.new_empty(len(theta)), torch.empty_like(theta), self._chainwise(rows)
         for k, flat in enumerate(theta):
@@ -169,51 +153,30 @@ class NetworkCurvature(NetworkOutputs):
         return loss, gradient
 
     def _derived_of_one(self, flat: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
-        """Return one chain's negative log likelihood, and its derivatives by each of the module's parameters.
-
-        Differentiating by the parameters, not by a flat vector, saves a copy of each, a tenth of a small network's
-        gradient.
-        """
+        """Return one chain's negative log likelihood, and its derivatives by each of the module's parameters."""
+        # A flat vector would be copied, which takes a tenth of a small network's gradient.
         leaves = {name: part.detach().requires_grad_(True) for name, part in self.unflatten(flat).items()}
         with torch.enable_grad():
-            f = modules.call(self.module, leaves, x, self.rules)
+            f = call(self.module, leaves, x, self.rules)
             loss = self.likelihood.loss(f[None], y)[0]
             return loss.detach(), torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
 
-    def _derived_by_hand(
-        self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass, residual: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the negative log likelihood and its gradient from a forward pass and its derivative by the outputs."""
-        likelihood = self.likelihood_at(theta)
-        gradient = self._backward(theta, run, residual)
-        if self.noise_is_learned:
-            gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
-        return likelihood.loss(run.outputs, rows.y), gradient
-
-    def _derived_in_part(self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass) -> tuple[Tensor, Tensor]:
-        """Return the negative log likelihood and its gradient, with autograd only for the likelihood."""
+    def _derived_by_hand(self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a perceptron's negative log likelihood, its gradient, and its derivative by the outputs."""
         loss, residual, slope = self.likelihood.derivatives(run.outputs, rows.y, self._raw(theta))
-        gradient = self._backward(theta, run, residual)
+        gradient = mlp_gradients.backward(self.layers, self.weights_of(theta), run, residual)
+        if self.weight_prior is not None:
+            gradient = self.weight_prior.pulled_back(theta, gradient)
+            gradient = torch.nn.functional.pad(gradient, (0, self.likelihood_dim))
         if self.likelihood_dim:
             gradient[:, -self.likelihood_dim :] = self.prior_precision**0.5 * slope
-        return loss, gradient
-
-    def _backward(self, theta: Tensor, run: mlp_gradients.Pass, residual: Tensor) -> Tensor:
-        """Return the gradient (chains, dim) of a multilayer perceptron's loss, without the noise's part."""
-        if self._scale is None:
-            return mlp_gradients.backward(self.layers, theta, run, residual)
-        factor = self._factor(theta)
-        weights = theta[:, : self.weights] * factor
-        gradient = mlp_gradients.backward(self.layers, weights, run, residual)
-        rate = self.prior_precision**0.5
-        found = weight_scales.pulled_back(weights, gradient, factor, self._scale_segments, rate)
-        return torch.nn.functional.pad(found, (0, self.likelihood_dim))
+        return loss, gradient, residual
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and v' H v; by hand for multilayer perceptrons without learned scales."""
         if self._native is not None and self._native.curves and self._native.suit(theta, rows):
             return self._native.curvature(theta, v, rows)
-        if self.layers is None or self._scale_group is not None or not self.likelihood.by_hand:
+        if self.layers is None or self.scale_names:
             return super().curvature_on(theta, v, rows)
         return self._in_parts(self._all_derivatives, rows, theta, v)
 
@@ -227,12 +190,9 @@ class NetworkCurvature(NetworkOutputs):
         weights = self.weights_of(theta)
         run = mlp_gradients.forward(self.layers, weights, rows.x)
         first, second = mlp_gradients.directional(self.layers, weights, self.weights_of(v), run)
-        likelihood = self.likelihood_at(theta)
-        residual = likelihood.residual(run.outputs, rows.y)
-        fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
-        if self.noise_is_learned:
-            fit = fit + likelihood.bend(run.outputs, rows.y, first, self.prior_precision**0.5 * v[:, -1])
-        return *self._derived_by_hand(theta, rows, run, residual), fit
+        loss, gradient, residual = self._derived_by_hand(theta, rows, run)
+        bend = self.likelihood.curvature(run.outputs, rows.y, self._raw(theta), first, self._raw(v))
+        return loss, gradient, (residual * second).sum((1, 2)) + bend
 
     def product_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and H v, by automatic differentiation."""
@@ -253,12 +213,9 @@ class NetworkCurvature(NetworkOutputs):
     def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
         """Return part of the Gauss-Newton diagonal of the negative log likelihood at one point (dim,).
 
-        For the noise it is the expected curvature, 2 per row and unit of log sd. For other parameters of the likelihood
-        without a known expectation it is the sum of squared per-row derivatives. If the derivatives of the outputs
-        by all weights would take more than 4e8 numbers over all rows, and the prior has no scales, it is an unbiased
-        estimate from random signs.
+        Without a prior of the weights and with more than 4e8 derivatives of outputs, it is estimated by random signs.
         """
-        large = self._scale is None and len(x[part]) * len(self.x) * self._outputs > _MOST_JACOBIAN
+        large = self.weight_prior is None and len(x[part]) * len(self.x) * self.outputs_per_row > _MOST_JACOBIAN
         total = self._signed_diagonal(x)[part] if large else self._exact_diagonal(x, part)
         if self._holds_own(part):
             total[-self.likelihood_dim :] = self._own_curvature(x)
@@ -269,18 +226,13 @@ class NetworkCurvature(NetworkOutputs):
         total = x.new_zeros(self.likelihood_dim)
         for piece in self._pieces(self.all_rows(), 1):
             f = self._outputs_of(x[None], piece.x).detach()
-            total += self.likelihood.information(f, piece.y, self._raw(x[None]))
+            total += self.likelihood.information(f, piece.y, self._raw(x[None])).sum(0)
         return self.prior_precision * total
 
     def _exact_diagonal(self, x: Tensor, part: slice) -> Tensor:
         total = torch.zeros_like(x[part])
         for jacobian, f, y in self._jacobians(x, part):
-            likelihood = self.likelihood_at(x[None])
-            if self.likelihood.by_hand:
-                # curvature() along each weight's direction: (dim, rows, outputs).
-                total += likelihood.curvature(f[None], jacobian.permute(2, 0, 1))
-            else:
-                total += torch.einsum("rod,rop,rpd->d", jacobian, likelihood.hessian(f[None], y)[0], jacobian)
+            total += (jacobian * (self.likelihood_at(x[None]).hessian(f[None], y)[0] @ jacobian)).sum((0, 1))
         return total
 
     def _signed_diagonal(self, x: Tensor) -> Tensor:
@@ -296,7 +248,7 @@ class NetworkCurvature(NetworkOutputs):
         for part, y in rows:
             leaves = {name: view.detach().requires_grad_(True) for name, view in self.unflatten(x).items()}
             with torch.enable_grad():
-                f = modules.call(self.module, leaves, self.seen(part), self.rules)
+                f = call(self.module, leaves, self.seen(part), self.rules)
             root = self.likelihood_at(x[None]).root(f.detach()[None], y)[0]
             for _ in range(times):
                 signs = torch.randint(2, f.shape, generator=rng, device=x.device).to(x.dtype) * 2 - 1
@@ -306,10 +258,7 @@ class NetworkCurvature(NetworkOutputs):
         return total / times
 
     def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return a block of the Gauss-Newton matrix of the negative log likelihood at one point (dim,).
-
-        For the likelihood's parameters it is diagonal, from `curvature_diagonal`.
-        """
+        """Return a block of the Gauss-Newton matrix at one point (dim,), diagonal for the likelihood's parameters."""
         total = x.new_zeros(len(x[part]), len(x[part]))
         for jacobian, f, y in self._jacobians(x, part):
             inner = self.likelihood_at(x[None]).hessian(f[None], y)[0] @ jacobian
@@ -323,16 +272,13 @@ class NetworkCurvature(NetworkOutputs):
         return bool(self.likelihood_dim) and part.indices(self.dim)[1] == self.dim
 
     def _jacobians(self, theta: Tensor, part: slice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield the outputs' derivatives by a part of the weights, outputs and observations, a few rows at a time.
-
-        Their shapes are (rows, outputs, weights), (rows, outputs) and (rows,).
-        """
+        """Yield derivatives of outputs by a part of the weights (rows, outputs, weights), outputs and observations."""
         first, last, _ = part.indices(self.dim)
 
         def one(flat: Tensor, row: Tensor) -> Tensor:
             return self._one(torch.cat([theta[:first], flat, theta[last:]]), row[None])[0]
 
-        at_once = max(1, _JACOBIAN_NUMBERS // (max(last - first, self._units) * self._outputs))
+        at_once = max(1, _JACOBIAN_NUMBERS // (max(last - first, self._units) * self.outputs_per_row))
         parts = zip(torch.split(self.x, at_once), torch.split(self.y, at_once), strict=True) if len(self.x) else ()
         for x, y in parts:
             rows = self.seen(x)
@@ -340,12 +286,7 @@ class NetworkCurvature(NetworkOutputs):
             # compiler, which delays a worker's first run by more than a second.
             with torch.enable_grad():
                 copies = theta[part].detach().expand(len(rows), -1).clone().requires_grad_(True)
-                f = self._of_each_row(one, copies, rows)
+                each = (one(flat, row) for flat, row in zip(copies, rows, strict=True))
+                f = torch.stack(list(each)) if self.rules.one_by_one else torch.func.vmap(one)(copies, rows)
                 slopes = [torch.autograd.grad(of_one.sum(), copies, retain_graph=True)[0] for of_one in f.unbind(1)]
             yield torch.stack(slopes, 1), f.detach(), y
-
-    def _of_each_row(self, one: Callable[[Tensor, Tensor], Tensor], weights: Tensor, rows: Tensor) -> Tensor:
-        """Return a function's results for each row with separate weights, (rows, outputs)."""
-        if self.rules.one_by_one:
-            return torch.stack([one(flat, row) for flat, row in zip(weights, rows, strict=True)])
-        return torch.func.vmap(one)(weights, rows)

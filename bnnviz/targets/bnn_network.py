@@ -15,8 +15,8 @@ from bnnviz.errors import BnnvizError
 from bnnviz.models import ACTIVATIONS, mlp, parse_hidden
 from bnnviz.targets import likelihoods
 from bnnviz.targets.base import REGISTRY
-from bnnviz.targets.bnn import BNN, NOISES
-from bnnviz.targets.weight_scales import PRIORS
+from bnnviz.targets.bnn import BNN
+from bnnviz.targets.weight_priors import PRIORS
 
 # The toys' true noise (sd 0.015 on input and target) gives a posterior too narrow to see.
 _TOY_NOISE_SD = 0.05
@@ -118,7 +118,7 @@ class Network(BNN):
     )
     noise = settings.Choice(
         "fixed",
-        objects=list(NOISES),
+        objects=list(likelihoods.NOISES),
         when={"data": _REGRESSIONS},
         label="Observation noise",
         doc="fixed: the sd is noise_sd; learned: the logarithm of the sd has a normal prior with mean log noise_sd and"
@@ -189,7 +189,8 @@ class Network(BNN):
         """Return random initial positions (chains, dim), or the published weights."""
         x = super().initial(chains, rng)
         if self._published is not None:
-            x[:, : len(self._published)] = self._published.to(x) / (1.0 if self._scale is None else self._scale.to(x))
+            scale = 1.0 if self.weight_prior is None else self.weight_prior.scale.to(x)
+            x[:, : len(self._published)] = self._published.to(x) / scale
         return x
 
     def change(self, live: dict[str, Any]) -> None:
@@ -203,7 +204,9 @@ class Network(BNN):
     def describe_value(self) -> str:
         """Describe data and network in one line."""
         drawn = "" if self.points is None else f" with {len(self.points)} drawn points"
-        sizes = f"{self.x.shape[1]}-{self.hidden}-{self._outputs}{' and a linear path' if self.linear_path else ''}"
+        sizes = (
+            f"{self.x.shape[1]}-{self.hidden}-{self.outputs_per_row}{' and a linear path' if self.linear_path else ''}"
+        )
         noise = " and the noise" if self.noise_is_learned else ""
         scales = f", {len(self.scale_names)} scales" if self.scale_names else ""
         return f"{self.data_set.name}{drawn}, {sizes} {self.activation}, {self.weights} weights{scales}{noise}"

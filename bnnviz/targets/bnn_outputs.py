@@ -6,15 +6,19 @@ import bisect
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import mlp_gradients, modules, weight_scales
+from bnnviz.targets import mlp_gradients
 from bnnviz.targets.minibatch import Rows, RowTarget
+from bnnviz.targets.modules import calls, check
+from bnnviz.targets.modules.calls import CallRules
+from bnnviz.targets.modules.names import trainable
+from bnnviz.targets.weight_priors import WeightPrior
 
 # Values that a network computes at once over rows and chains; a gradient stores a few times as many.
 _UNIT_NUMBERS = {"cpu": 32_000_000, "cuda": 400_000_000}
@@ -37,12 +41,6 @@ class WeightNames(Sequence[str]):
             yield from (f"{name}{list(index)}" for index in np.ndindex(*shape))
         yield from self._last
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
             return [self[k] for k in range(*place.indices(len(self)))]
@@ -63,19 +61,16 @@ class NetworkOutputs(RowTarget):
     shapes: dict[str, torch.Size]  # of the parameters to sample by name, in order
     aliases: dict[str, str]  # for each name that the module has for a parameter, its name in ``shapes``
     frozen: int  # weights that keep their values
-    rules: modules.CallRules = modules.CallRules()
+    rules: CallRules = CallRules()
     likelihood_dim: int = 0  # parameters of the likelihood, the last coordinates
     own_names: Sequence[str] = ()  # of these
     y: Tensor
-    trial: modules.Trial | None = None
+    trial: tuple[Tensor, Tensor] | None = None  # inputs of a few rows, and outputs in double precision
     scale_names: Sequence[str] = ()  # of the learned scales, whose coordinates follow the weights
     whole: bool = False  # whether the network takes integers, as an embedding does
     prior_precision: float
-    _scale: Tensor | None = None
-    _scale_group: Tensor | None = None
-    _scale_segments: Sequence[weight_scales.ScaledSegment] = ()
-    _laws: Sequence[weight_scales.WeightLaw] = ()
-    _outputs: int
+    weight_prior: WeightPrior | None = None  # unless all weights have the prior of the coordinates
+    outputs_per_row: int
     _units: int
     _multiplied: int
     _convolves: bool = False
@@ -83,15 +78,17 @@ class NetworkOutputs(RowTarget):
     def clone(self) -> Self:
         """Return a copy for one run, with a copy of the module, since gradients write weights into it."""
         found = super().clone()
-        found.module = modules.copied(self.module)
+        found.module = calls.copied(self.module)
         return found
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
         """Move data and module to a device and precision; return the target."""
         super().to(device, dtype)
-        modules.move(self.module, self.device, dtype)
+        calls.move(self.module, self.device, dtype)
+        if self.weight_prior is not None:
+            self.weight_prior = self.weight_prior.to(self.device, dtype)
         if self.trial is not None:
-            modules.check_precision(self.module, self.trial, dtype, self.rules)
+            check.check_precision(self.module, *self.trial, dtype, self.rules)
         return self
 
     def fed(self, x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -107,17 +104,9 @@ class NetworkOutputs(RowTarget):
         """Number of weights to sample."""
         return sum(shape.numel() for shape in self.shapes.values())
 
-    def _factor(self, theta: Tensor) -> Tensor:
-        """Return the factors on the coordinates of the weights, for a prior with scales."""
-        rate = self.prior_precision**0.5
-        return weight_scales.factors(theta, self._scale, self._scale_group, len(self.scale_names), rate)
-
     def weights_of(self, theta: Tensor) -> Tensor:
-        """Return the weights of states (..., dim), which differ from them only if the prior has scales or laws."""
-        if self._scale is None:
-            return theta
-        scaled = theta[..., : self.weights] * self._factor(theta)
-        return weight_scales.mapped(scaled, self._laws) if self._laws else scaled
+        """Return the weights of states (..., dim), which differ from them only under a prior of the weights."""
+        return theta if self.weight_prior is None else self.weight_prior.weights(theta)
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
         """Return the module's sampled parameters by name at a state (..., dim)."""
@@ -156,32 +145,20 @@ class NetworkOutputs(RowTarget):
         differentiable = torch.is_grad_enabled() and (theta.requires_grad or x.requires_grad)
         return found.detach() if found.requires_grad and not differentiable else found
 
-    def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
+    def _outputs_of(self, theta: Tensor, x: Tensor, chainwise: bool = False) -> Tensor:
+        """Return the outputs (chains, rows, outputs) for the same inputs (rows, ...), or for those of each chain."""
         if self.layers is not None:
             return mlp_gradients.outputs(self.layers, self.weights_of(theta), x)
         if self._loops(len(theta)):
-            return torch.stack([self._one(flat, x) for flat in theta])
-        return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
-
-    def _outputs_of_each(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Return the outputs (chains, rows, outputs) for separate inputs per chain, (chains, rows, ...)."""
-        if self.layers is not None:
-            return mlp_gradients.outputs(self.layers, self.weights_of(theta), x)
-        if self._loops(len(theta)):
-            return torch.stack([self._one(flat, rows) for flat, rows in zip(theta, x, strict=True)])
-        return torch.func.vmap(self._one)(theta, x)
+            return torch.stack([self._one(flat, x[k] if chainwise else x) for k, flat in enumerate(theta)])
+        return torch.func.vmap(self._one, in_dims=(0, 0 if chainwise else None))(theta, x)
 
     def _one(self, flat: Tensor, x: Tensor) -> Tensor:
-        return modules.call(self.module, self.unflatten(flat), x, self.rules)
+        return calls.call(self.module, self.unflatten(flat), x, self.rules)
 
     def _loops(self, chains: int) -> bool:
         """Return whether chains take turns: some modules require it, and a CPU convolves one set of weights faster."""
         return self.rules.one_by_one or self._convolves and (self.device.type == "cpu" or chains == 1)
-
-    @property
-    def jumps(self) -> bool:
-        """Whether outputs are discontinuous in the weights."""
-        return self.rules.jumps
 
     @property
     def not_compiled(self) -> str:
@@ -227,11 +204,6 @@ class NetworkOutputs(RowTarget):
         """Approximate multiply-adds of the network per row; a convolution uses a weight many times."""
         return self._multiplied if self._convolves else self.dim
 
-    @property
-    def outputs_per_row(self) -> int:
-        """Number of outputs of the module."""
-        return self._outputs
-
     def state_dict(self, draw: Tensor) -> dict[str, Any]:
         """Return a state dict for the module's ``load_state_dict`` with the weights of a draw (dim,).
 
@@ -261,11 +233,10 @@ class NetworkOutputs(RowTarget):
         BnnvizError
             If a name or a shape does not match the module, or frozen parameters have other values.
         """
-        own = {name: p.detach() for name, p in modules.trainable(self.module).items()}
+        own = {name: p.detach() for name, p in trainable(self.module).items()}
         found = own if weights is None else own | self._loaded(weights)
         flat = torch.cat([found[name].double().flatten() for name in self.shapes])
-        flat = weight_scales.inverted(flat, self._laws)
-        flat = flat if self._scale is None else flat / self._scale.to(flat)
+        flat = flat if self.weight_prior is None else self.weight_prior.coordinates(flat)
         return torch.nn.functional.pad(flat, (0, self.dim - len(flat)))
 
     def _loaded(self, weights: Mapping[str, Any]) -> dict[str, Tensor]:

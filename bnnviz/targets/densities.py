@@ -82,10 +82,6 @@ class Gaussian(Target):
         g = d @ self.precision
         return 0.5 * (g * d).sum(-1), g
 
-    def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and v' P v."""
-        return *self.gradient(x), ((v @ self.precision) * v).sum(-1)
-
     def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and P v."""
         return *self.gradient(x), v @ self.precision

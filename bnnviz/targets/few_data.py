@@ -81,23 +81,23 @@ class LogisticRegression(RowTarget):
 
     @functools.cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        mean, cov = self._laplace()
+        rows = Rows(self.design.double().cpu(), self.labels.double().cpu())
+        mean, cov = self._laplace(rows)
         for _ in range(3):
-            mean, cov = self._quadrature(mean, cov)
+            mean, cov = self._quadrature(rows, mean, cov)
         return mean, cov
 
-    def _laplace(self) -> tuple[np.ndarray, np.ndarray]:
-        design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
-        w = np.zeros(self.dim)
+    def _laplace(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mode and the inverse Hessian there, by Newton's method."""
+        w = torch.zeros(1, self.dim, dtype=torch.float64)
         for _ in range(50):
-            probability = 1 / (1 + np.exp(-design @ w))
-            hessian = (design * (probability * (1 - probability))[:, None]).T @ design + self.prior_precision * np.eye(
-                self.dim
-            )
-            w = w - np.linalg.solve(hessian, design.T @ (probability - labels) + self.prior_precision * w)
-        return w, np.linalg.inv(hessian)
+            probability = torch.sigmoid(_logits(rows, w)[0])
+            variance = probability * (1 - probability)
+            hessian = (rows.x.T * variance) @ rows.x + self.prior_precision * torch.eye(self.dim)
+            w = w - torch.linalg.solve(hessian, self.gradient_on(w, rows)[1][0])
+        return w[0].numpy(), torch.linalg.inv(hessian).numpy()
 
-    def _quadrature(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _quadrature(self, rows: Rows, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Integrate by the trapezoidal rule on 25 points per axis over +-6.5 standard deviations.
 
         For a normal density the error is exp(-2 pi^2 / h^2), which is 6e-30 for this step h.
@@ -105,9 +105,8 @@ class LogisticRegression(RowTarget):
         axis = np.linspace(-6.5, 6.5, _POINTS)
         whitened = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
         points = mean + whitened @ np.linalg.cholesky(cov).T
-        design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
-        fit = np.concatenate([_fit(design, labels, part) for part in np.array_split(points, _POINTS)])
-        potential = fit + 0.5 * self.prior_precision * (points**2).sum(1)
+        parts = (self.potential_on(part, rows) for part in torch.from_numpy(points).chunk(_POINTS))
+        potential = torch.cat(list(parts)).numpy()
         weight = np.exp(potential.min() - potential)
         weight /= weight.sum()
         mean = weight @ points
@@ -124,12 +123,6 @@ class LogisticRegression(RowTarget):
     def names(self) -> list[str]:
         """Return the names of the coefficients."""
         return ["intercept", "slope 1", "slope 2"]
-
-
-def _fit(design: np.ndarray, labels: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the negative log likelihood at points (n, dim)."""
-    logits = points @ design.T
-    return functional.softplus(torch.from_numpy(logits), threshold=40).numpy().sum(1) - logits @ labels
 
 
 def _logits(rows: Rows, theta: Tensor) -> Tensor:

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from bnnviz import data as datasets
 from bnnviz import settings
 from bnnviz.models import IMAGE_NETWORKS, image_network
-from bnnviz.targets import modules
 from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.bnn import BNN
+from bnnviz.targets.modules.calls import CallRules
 
 _TRAINABLE = [name for name in datasets.names("images") if datasets.describe(name)["trainable"]]
 _LEVELS = 255  # of a byte
@@ -84,9 +84,9 @@ class ImageNetwork(BNN):
         super().__init__(module[1:] if self._flat else module, images, "categorical", chosen["prior_sd"])
         self.param.update(**chosen)
 
-    def _try_module(self) -> modules.CallRules:
+    def _try_module(self) -> CallRules:
         """Return no special rules, as for all modules of `bnnviz.models`."""
-        return modules.CallRules()
+        return CallRules()
 
     def _scales(self, images: datasets.ImageSet) -> tuple[Tensor, Tensor]:
         """Return the offset and factor that standardise an image's bytes."""

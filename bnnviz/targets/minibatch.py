@@ -175,10 +175,7 @@ class Batch:
 
 
 class Controlled:
-    """A batch with control variates: its value at an anchor is replaced by that of all rows.
-
-    Shapes: anchor (1, dim), potential, gradient (1,) and (1, dim).
-    """
+    """A batch whose value at an anchor (1, dim) is replaced by that of all rows, (1,) and (1, dim)."""
 
     def __init__(self, batch: Batch, anchor: Tensor, potential: Tensor, gradient: Tensor) -> None:
         self._batch, self._anchor, self._potential, self._gradient = batch, anchor, potential, gradient

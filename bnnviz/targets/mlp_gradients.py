@@ -34,10 +34,7 @@ _LEAST = 1e-20  # minimum variance, so that the slope of its root is finite
 
 
 class LinearLayer(NamedTuple):
-    """Slices of a linear layer's weights in the flat vector, and its activation.
-
-    ``path`` is the slice of a linear map from the network's inputs to the last layer's units.
-    """
+    """Slices of a layer's weights, and of a linear path from the inputs, in the flat vector, and its activation."""
 
     inputs: int
     outputs: int
@@ -211,13 +208,10 @@ def _activation(layer: LinearLayer, z: Tensor) -> Tensor:
 
 
 def noisy_outputs(layers: list[LinearLayer], mean: Tensor, sd: Tensor, x: Tensor, noise: Sequence[Tensor]) -> Tensor:
-    """Return outputs (chains, rows, outputs) for independent normal weights, drawn for each row.
+    """Return outputs (chains, rows, outputs) for independent normal weights, mean and sd (chains, dim), for each row.
 
-    Given its inputs, the pre-activations of a layer are normal and independent between rows; they are drawn instead of
-    the weights (the local reparameterisation of Kingma, Salimans and Welling 2015,
+    Pre-activations are drawn instead of weights (the local reparameterisation of Kingma, Salimans and Welling 2015,
     https://doi.org/10.48550/arXiv.1506.02557).
-
-    Shapes: mean, sd (chains, dim), x (rows, inputs) or (chains, rows, inputs).
     """
     a, variance = x.mT, sd.square()
     for layer, z in zip(layers, noise, strict=True):

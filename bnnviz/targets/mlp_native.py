@@ -60,7 +60,9 @@ class NativeDerivatives:
         self._dtype, self._inputs, self._dim = target.dtype, target.layers[0].inputs, target.dim
         kind = likelihood_number(target.likelihood)
         self._y_dtype = torch.int64 if kind == _CATEGORICAL else target.dtype
-        self._scale, self._group, self.curves = target._scale, target._scale_group, target._scale_group is None
+        prior = target.weight_prior
+        self._scale, self._group = (None, None) if prior is None else (prior.scale, prior.group)
+        self.curves = self._group is None
         layers = [
             _NativeLayer(
                 each.inputs,
@@ -72,7 +74,7 @@ class NativeDerivatives:
             )
             for each in target.layers
         ]
-        sd = target.likelihood.sd if kind in (_GAUSSIAN, _GAUSSIAN_LEARNED) else 1.0
+        sd = target.likelihood.scales[0] if kind in (_GAUSSIAN, _GAUSSIAN_LEARNED) else 1.0
         self._layers = (_NativeLayer * len(layers))(*layers)
         self._network = _NativeNetwork(
             self._layers,
@@ -159,7 +161,7 @@ def _seen(rows: Rows) -> _NativeRows:
 
 def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:
     """Return the number of a likelihood in the C++ code, or None."""
-    if type(likelihood) is likelihoods.Normal:
+    if type(likelihood) is likelihoods.Normal and likelihood.columns == 1:
         return _GAUSSIAN_LEARNED if likelihood.parameters else _GAUSSIAN
     return {likelihoods.Bernoulli: _BERNOULLI, likelihoods.Categorical: _CATEGORICAL}.get(type(likelihood))
 

@@ -15,31 +15,23 @@ FAR = 30.0
 
 def of_inputs(x: Tensor) -> Iterator[Message]:
     """Report the column of inputs x (rows, inputs) whose scale is furthest from 1, if it is far."""
-    sds, offsets = _size(x)
-    varies = sds > 0
-    if not varies.any():
-        return
-    size = torch.maximum(sds, offsets)
-    # Far too small matters as well as far too large; a constant column has no scale.
-    distance = torch.where(varies, torch.maximum(size.log(), -sds.log()), -torch.inf)
-    worst = int(distance.argmax())
-    if distance[worst] > torch.tensor(FAR).log():
+    for column, mean, sd in _far(x):
         table = Remedy("give BNN a table of bnnviz.data.read_table")
-        mean, sd = float(x[:, worst].mean()), float(sds[worst])
-        yield Message("raw_inputs", Remedy("standardise the inputs"), table, column=worst + 1, mean=mean, sd=sd)
+        yield Message("raw_inputs", Remedy("standardise the inputs"), table, column=column + 1, mean=mean, sd=sd)
 
 
 def of_observations(y: Tensor) -> Iterator[Message]:
     """Report observations y (rows, columns) of real numbers whose scale is far from 1."""
-    sds, offsets = _size(y)
-    if float(torch.maximum(sds, offsets).max()) > FAR or 0 < float(sds.max()) < 1 / FAR:
-        worst = int(torch.maximum(sds, offsets).argmax())
+    for _, mean, sd in _far(y):
         units = Remedy("set prior_sd and noise_sd in their unit")
-        mean, sd = float(y[:, worst].mean()), float(sds[worst])
         yield Message("raw_observations", Remedy("standardise them"), units, mean=mean, sd=sd)
 
 
-def _size(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the sds and the absolute means of columns, in double precision."""
-    values = values.double()
-    return values.std(0, correction=0), values.mean(0).abs()
+def _far(values: Tensor) -> Iterator[tuple[int, float, float]]:
+    """Yield number, mean and sd of the column whose scale is furthest from 1, if it is far."""
+    sds, means = values.double().std(0, correction=0), values.double().mean(0)
+    # Far too small matters as well as far too large; a constant column has no scale.
+    size = torch.maximum(torch.maximum(sds, means.abs()), 1 / sds)
+    worst = int(torch.where(sds > 0, size, 0.0).argmax())
+    if sds[worst] > 0 and size[worst] > FAR:
+        yield worst, float(means[worst]), float(sds[worst])

@@ -1,4 +1,4 @@
-"""Check a user's module, data and scales before anything is computed."""
+"""Check a user's data and scales before anything is computed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ import math
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bnnviz import memory
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import modules
-from bnnviz.targets.modules.trial import blaming
-
-
-def module(given: Any) -> nn.Module:
-    """Return a copy of a module in evaluation mode."""
-    modules.check_structure(given)
-    with blaming("The module cannot be copied in evaluation mode ({}); remove attributes that copy.deepcopy rejects."):
-        return modules.with_dense_gradients(modules.copied(given).eval())
 
 
 def scale(name: str, given: Any) -> float:
@@ -31,14 +22,6 @@ def scale(name: str, given: Any) -> float:
     if not found > 0 or math.isinf(found):
         raise BnnvizError(f"{name} = {found:g} must be above 0{' and finite' if found > 0 else ''}.", name)
     return found
-
-
-def scales(name: str, given: Any) -> float | tuple[float, ...]:
-    """Return a standard deviation, or one for each column of the observations."""
-    given = given.tolist() if isinstance(given, Tensor) or hasattr(given, "dtype") else given
-    if isinstance(given, list | tuple) and given:
-        return tuple(scale(name, each) for each in given)
-    return scale(name, given)
 
 
 def rows(what: str, given: Any) -> Tensor:

@@ -233,7 +233,7 @@ def test_a_step_is_refused_by_processes() -> None:
     [
         lambda: Computed(lambda m, x: m.head(m.words(x).flatten(1)), words=nn.Embedding(5, 2), head=head(6)),
         lambda: Computed(lambda m, x: m.head(m.words(x)), words=nn.EmbeddingBag(5, 2), head=head(2)),
-        lambda: Computed(lambda m, x: m.head(functional.one_hot(x, 5).flatten(1).double()), head=head(15)),
+        lambda: Computed(lambda m, x: m.head(functional.one_hot(x, 5).flatten(1).to(m.head.weight)), head=head(15)),
     ],
 )
 def test_whole_numbers_as_inputs_are_read_with_and_without_a_cast(words: Callable[[], nn.Module]) -> None:

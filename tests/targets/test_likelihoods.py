@@ -60,7 +60,7 @@ KNOWN = {
         lambda f: np.log(np.take_along_axis(ordinal_pmf(f), np.broadcast_to(CLASSES, (3, 5))[..., None], 2)[..., 0]),
     ),
     "independent": (
-        likelihoods.IndependentNormals([0.5, 2.0]),
+        likelihoods.Normal([0.5, 2.0]),
         F2,
         PAIRS,
         lambda f: stats.norm(f, [0.5, 2.0]).logpdf(PAIRS).sum(-1),
@@ -99,7 +99,7 @@ def test_moments_cdf_and_curvature_are_sums_over_all_observations(name: str) -> 
     at = f.expand(1, len(y), -1)
     density = weight * likelihood.log_density(at, given).exp().numpy()[0]
     assert density.sum() == pytest.approx(1, abs=1e-6)
-    slopes = likelihood.residual(at, given).numpy()[0]
+    slopes = likelihood.derivatives(at, given, torch.zeros(1, 0))[1].numpy()[0]
     information = np.einsum("y,yi,yj->ij", density, slopes, slopes)
     np.testing.assert_allclose(likelihood.hessian(f, given[:1])[0, 0].numpy(), information, rtol=1e-4, atol=1e-6)
     if likelihood.task == "classification":

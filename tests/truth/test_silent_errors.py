@@ -115,7 +115,7 @@ def net(*last: nn.Module, outputs: int = 1) -> nn.Module:
 def test_the_noise_is_learned_unless_it_is_given() -> None:
     x, y = rows()
     target = bnnviz.BNN(net(), (x, y))
-    assert target.noise_is_learned and target.likelihood.sd == pytest.approx(y.std(), rel=0.01)
+    assert target.noise_is_learned and target.likelihood.scales[0] == pytest.approx(y.std(), rel=0.01)
     assert not bnnviz.BNN(net(), (x, y), noise_sd=0.2).noise_is_learned
     run = bnnviz.sample(target, "nuts", draws=50, warmup=50, chains=2, seed=0)
     assert 0.14 < float(np.mean(run.parameters()["noise_sd"])) < 0.35

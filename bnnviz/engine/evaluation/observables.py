@@ -35,7 +35,8 @@ class ObservationLaw:
         unit = 1.0 if self._scale is None else self._scale.y_scale
         self.means = means if self._scale is None else self._scale.y_back(means)
         self.sds = np.sqrt(variances) * unit
-        self.discrete, self.normal = self._likelihood.discrete, isinstance(self._likelihood, Normal)
+        self.discrete = self._likelihood.discrete
+        self.normal = isinstance(self._likelihood, Normal) and self._likelihood.columns == 1
 
     def _kept(self, y: np.ndarray) -> np.ndarray:
         return y if self._scale is None else self._scale.y(y)

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError, none_of
 from bnnviz.targets.likelihoods.base import Likelihood
-from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach  # noqa: F401
+from bnnviz.targets.likelihoods.classes import Bernoulli, Categorical, Ordinal
 from bnnviz.targets.likelihoods.counts import NegativeBinomial, Poisson
-from bnnviz.targets.likelihoods.normal import (
-    Heteroscedastic,
-    IndependentNormals,
-    LogNormal,
-    StudentT,
-)
-from bnnviz.targets.likelihoods.ordinal import Ordinal
 from bnnviz.targets.likelihoods.own import OwnLikelihood
+from bnnviz.targets.likelihoods.real_numbers import Heteroscedastic, LogNormal, Normal, StudentT
 from bnnviz.targets.likelihoods.weighted import Weighted  # noqa: F401
 
 __all__ = [
     "Bernoulli",
     "Categorical",
     "Heteroscedastic",
-    "IndependentNormals",
     "Likelihood",
     "LogNormal",
     "NegativeBinomial",
@@ -50,43 +42,48 @@ _NAMED: dict[str, type[Likelihood]] = {
 }
 NAMES = tuple(_NAMED)
 WITH_NOISE = ("gaussian", "student_t", "log_normal")  # whose size can be learned
+NOISES = ("fixed", "learned")
 
 
-def default_noise(given: Any, noise_sd: Any) -> str:
-    """Return "learned" for a named likelihood with noise if its size is not given, else "fixed"."""
-    return "learned" if isinstance(given, str) and given in WITH_NOISE and noise_sd is None else "fixed"
+def make(given: Any, columns: Tensor, noise_sd: Any, noise: str | None) -> Likelihood:
+    """Return the likelihood of observations (rows, columns) for a name, an object or a function.
 
-
-def scales_of(columns: Tensor) -> list[float]:
-    """Return the standard deviation of each column of observations (rows, columns); 1 for constant columns."""
-    spread = columns.double().std(0, correction=0) if len(columns) else columns.new_zeros(columns.shape[1]).double()
-    return [float(f"{value:.3g}") if value > 0 else 1.0 for value in spread.tolist()]
-
-
-def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: int = 1) -> Likelihood:
-    """Return the likelihood for a name or function; one that predicts no observations gets the task "outputs"."""
-    named = isinstance(given, str) and given in NAMES
-    if learned and not (named and given in WITH_NOISE):
-        what = given if named else getattr(given, "name", "callable")
+    One that predicts no observations gets the task "outputs". The default size of the noise is learned.
+    """
+    has_noise = isinstance(given, str) and given in WITH_NOISE
+    noise = ("learned" if has_noise and noise_sd is None else "fixed") if noise is None else noise
+    if noise not in NOISES:
+        number = isinstance(noise, int | float) and not isinstance(noise, bool)
+        remedy = f"write noise_sd={noise!r}" if number else f"choose one of {', '.join(NOISES)}"
+        raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
+    if has_noise:
+        found = _with_noise(given, columns, noise_sd, noise == "learned")
+    elif noise == "learned":
+        what = given if isinstance(given, str) else getattr(given, "name", "callable")
         raise BnnvizError(f"A {what} likelihood has no noise to learn; leave out noise='learned'.", "noise")
-    if isinstance(given, Likelihood):
-        if given.task != "outputs" and not given.predicts:
-            given = copy.copy(given)
-            given.task = "outputs"
-        return given
-    if callable(given) and not isinstance(given, str):
-        return OwnLikelihood(given)
-    if not named:
+    elif isinstance(given, str) and given in NAMES:
+        found = _NAMED[given]()
+    elif isinstance(given, Likelihood):
+        found = copy.copy(given)
+        found.task = given.task if given.predicts else "outputs"
+    elif callable(given) and not isinstance(given, str):
+        found = OwnLikelihood(given)
+    else:
         raise none_of("likelihood", given, NAMES, ", or give a function of outputs and observations")
-    if given not in WITH_NOISE:
-        return _NAMED[given]()
-    sds = list(noise_sd) if isinstance(noise_sd, Sequence) else [noise_sd] * columns
-    if len(sds) != columns:
+    return found.fitted(columns)
+
+
+def _with_noise(name: str, columns: Tensor, given: Any, learned: bool) -> Likelihood:
+    """Return a likelihood with given scales, or those of the columns if they are learned."""
+    if given is None and learned and len(columns):
+        spread = columns.double().std(0, correction=0)
+        given = [float(f"{value:.3g}") if value > 0 else 1.0 for value in spread.tolist()]
+    given = 1.0 if given is None else given.tolist() if hasattr(given, "tolist") else given
+    sds = list(given) if isinstance(given, list | tuple) else [given] * columns.shape[1]
+    if len(sds) != columns.shape[1]:
         raise BnnvizError(
-            f"noise_sd has {len(sds)} numbers, but the observations have {columns} columns; give one for each, or one"
-            " for all.",
+            f"noise_sd has {len(sds)} numbers, but the observations have {columns.shape[1]} columns; give one for each,"
+            " or one for all.",
             "noise_sd",
         )
-    if given == "gaussian":
-        return Normal(sds[0], learned) if columns == 1 else IndependentNormals(sds, learned)
-    return _NAMED[given](scale=sds[0], learned=learned)
+    return Normal(sds, learned) if name == "gaussian" else _NAMED[name](scale=sds[0], learned=learned)

@@ -6,6 +6,7 @@ more coordinate of a state, after those of the weights. `Likelihood.at` sets the
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
+from bnnviz.targets.base import differentiate_twice
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -35,8 +37,8 @@ class Likelihood:
         Number of columns of the observations.
     parameters : sequence of str
         Labels of the learned coordinates.
-    by_hand : bool
-        Whether derivatives with respect to the outputs are implemented.
+    raw : Tensor or None
+        Values (chains, parameters) of the learned coordinates, or None for the centre of their prior.
     discrete : bool
         Whether observations are integers.
     row_information : float or None
@@ -60,7 +62,7 @@ class Likelihood:
     task = "classification"
     columns = 1
     parameters: Sequence[str] = ()
-    by_hand = False
+    raw: Tensor | None = None
     discrete = False
     row_information: float | None = None
     takes_logits = ""
@@ -87,13 +89,7 @@ class Likelihood:
         return y[:, 0] if self.columns == 1 else y
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Validate observations.
-
-        Raises
-        ------
-        BnnvizError
-            If they are invalid.
-        """
+        """Raise an error if observations are invalid."""
 
     def width(self) -> tuple[int | None, str]:
         """Return the required number of outputs (None: any) and their description."""
@@ -103,9 +99,13 @@ class Likelihood:
         """Return the number of classes for a network with ``outputs`` outputs."""
         return max(outputs, 2)
 
-    def at(self, raw: Tensor) -> Likelihood:
+    def at(self, raw: Tensor) -> Self:
         """Return the likelihood with the values (chains, parameters) of its parameters."""
-        return self
+        if not self.parameters:
+            return self
+        made = copy.copy(self)
+        made.raw = raw
+        return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
         """Return by name the natural values ``(n, ...)`` of its parameters (n, parameters)."""
@@ -123,13 +123,15 @@ class Likelihood:
             slopes = torch.autograd.grad(loss.sum(), leaves, allow_unused=True, materialize_grads=True)
         return loss.detach(), *slopes
 
-    def residual(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the derivative of the loss with respect to the outputs."""
-        return self.derivatives(f, y, f.new_zeros(len(f), len(self.parameters)))[1]
+    def curvature(self, f: Tensor, y: Tensor, raw: Tensor, first: Tensor, rate: Tensor) -> Tensor:
+        """Return the second derivative (chains,) of the loss along ``first`` of the outputs and ``rate`` of raw."""
 
-    def curvature(self, f: Tensor, first: Tensor) -> Tensor:
-        """Return first' (d2 loss / df2) first, summed over rows: (chains,)."""
-        raise NotImplementedError
+        def loss(point: Tensor) -> Tensor:
+            outputs, values = point.split([point.shape[1] - raw.shape[1], raw.shape[1]], 1)
+            return self.at(values).loss(outputs.reshape(f.shape), y)
+
+        along = torch.cat([first.flatten(1), rate], 1)
+        return (differentiate_twice(loss, torch.cat([f.flatten(1), raw], 1), along)[2] * along).sum(1)
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the positive semidefinite curvature of the loss of each row, (chains, rows, outputs, outputs).
@@ -159,15 +161,14 @@ class Likelihood:
         return vectors * values.clamp_min(0).sqrt()[..., None, :]
 
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the curvature (parameters,) of the parameters at one state, as a sum of squared per-row derivatives.
+        """Return each row's curvature (rows, parameters) of the parameters at one state: expected, or squared slopes.
 
-        If the expected curvature is known, it is used instead. Shapes are (1, rows, outputs) and (1, parameters).
+        Shapes are (1, rows, outputs) and (1, parameters).
         """
-        rows = f.shape[1]
+        each = raw.expand(f.shape[1], -1)
         if self.row_information is not None:
-            return raw.new_full(raw.shape[1:], self.row_information * rows)
-        each = raw.expand(rows, -1)
-        return self.derivatives(f[0][:, None], y[:, None], each)[2].square().sum(0)
+            return torch.full_like(each, self.row_information)
+        return self.derivatives(f[0][:, None], y[:, None], each)[2].square()
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the exact log density of each observation, (chains, rows)."""
@@ -190,18 +191,6 @@ class Likelihood:
         raise NotImplementedError
 
 
-class _Special:
-    """Functions of SciPy, imported on first use."""
-
-    def __getattr__(self, name: str) -> Any:
-        from scipy import special
-
-        return getattr(special, name)
-
-
-special = _Special()
-
-
 class Constants:
     """Store numbers as tensors, once for each device and precision."""
 
@@ -221,33 +210,6 @@ class Constants:
         return Constants, (self.values,)
 
 
-def as_like(values: Constants | Tensor, other: Tensor) -> Tensor:
-    """Return numbers on another tensor's device, in its precision."""
-    return values.like(other) if isinstance(values, Constants) else values.to(other)
-
-
 def numbers(values: Tensor) -> np.ndarray:
     """Return a tensor as an array in double precision."""
     return values.detach().double().cpu().numpy()
-
-
-def class_numbers(y: Tensor, name: str) -> Tensor:
-    """Return class numbers (rows,) as integers."""
-    if y.is_floating_point() and (y != y.round()).any():
-        raise BnnvizError(f"{_article(name)} likelihood needs integer class numbers as observations.", "data")
-    return y.long()
-
-
-def _article(name: str) -> str:
-    return f"{'An' if name[0] in 'aeiou' else 'A'} {name}"
-
-
-def check_counts(y: Tensor, name: str) -> None:
-    """Raise if observations are not counts."""
-    if len(y) and ((y < 0) | (y != y.round())).any():
-        wrong = float(y[(y < 0) | (y != y.round())][0])
-        raise BnnvizError(
-            f"{_article(name)} likelihood needs counts, nonnegative integers, as observations, but one is"
-            f" {wrong:g}; give the counts themselves, not standardised.",
-            "data",
-        )

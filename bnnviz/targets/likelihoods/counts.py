@@ -14,11 +14,13 @@ import math
 
 import numpy as np
 import torch
+from scipy import special
 from torch import Tensor
 from torch.nn import functional
 
+from bnnviz.errors import BnnvizError
 from bnnviz.targets import validation
-from bnnviz.targets.likelihoods.base import Constants, Likelihood, as_like, check_counts, numbers, special
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, numbers
 
 
 class _CountLikelihood(Likelihood):
@@ -28,7 +30,13 @@ class _CountLikelihood(Likelihood):
 
     def check(self, y: Tensor, outputs: int) -> None:
         """Raise if an observation is not a count."""
-        check_counts(y, self.name)
+        wrong = y[(y < 0) | (y != y.round())]
+        if len(wrong):
+            raise BnnvizError(
+                f"The {self.name} likelihood needs counts, nonnegative integers, as observations, but one is"
+                f" {float(wrong[0]):g}; give the counts themselves, not standardised.",
+                "data",
+            )
 
     def mean(self, f: Tensor) -> Tensor:
         """Return the expected count."""
@@ -91,15 +99,7 @@ class NegativeBinomial(_CountLikelihood):
     def __init__(self, concentration: float | None = None) -> None:
         given = 1.0 if concentration is None else validation.scale("concentration", concentration)
         self.parameters = ("log concentration",) if concentration is None else ()
-        self._log: Constants | Tensor = Constants([[math.log(given)]])
-
-    def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with the learned concentration of each chain."""
-        if not self.parameters:
-            return self
-        made = NegativeBinomial(1.0)
-        made._log = self.spread * raw
-        return made
+        self._log = Constants([[math.log(given)]])
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
         """Return the learned concentration."""
@@ -107,7 +107,7 @@ class NegativeBinomial(_CountLikelihood):
 
     def log_concentration(self, f: Tensor) -> Tensor:
         """Return log r, (chains, 1) or (1, 1)."""
-        return as_like(self._log, f)
+        return self._log.like(f) if self.raw is None else self.spread * self.raw.to(f)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log probability of each observation."""

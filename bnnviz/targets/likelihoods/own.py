@@ -5,20 +5,28 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.likelihoods.base import Likelihood
-from bnnviz.targets.modules.trial import blaming, close
+from bnnviz.targets.user_code import blaming, check_rows, close
 
 log = logging.getLogger(__name__)
 
 _FAR = (10.0, 100.0, 1000.0)  # distances by which outputs are moved, in random directions
 _GAIN = 10.0  # increase of a row's log likelihood far away that indicates a wrong sign
 _BEYOND = 50.0  # distance from the tried outputs that a run may reach
+_UNDEFINED = (
+    "The log likelihood is not finite at the output {} and the observation {}; it must be finite for every output, and"
+    " positive parameters are f.exp() or softplus(f)."
+)
+_STEEP = (
+    "The gradient of the log likelihood is not finite at the output {} and the observation {}, although its value is:"
+    " with torch.where, both branches need valid arguments, as in torch.where(ok, f, 1).log()."
+)
 
 
 class OwnLikelihood(Likelihood):
@@ -77,97 +85,44 @@ class OwnLikelihood(Likelihood):
         return torch.where(finite, found, torch.nan)
 
     def tried(self, f: Tensor, y: Tensor) -> None:
-        """Validate the function on outputs (draws, rows, outputs) and determine how to vectorise it.
-
-        Raises
-        ------
-        BnnvizError
-            If the function does not return one finite number per row, or its values depend on other rows or not on the
-            outputs.
-        """
-        one, found = f[0], self._called(f[0], y)
-        if not isinstance(found, Tensor) or found.shape != one.shape[:1] or not found.is_floating_point():
+        """Refuse the function, or find how to vectorise it, by trials at outputs (draws, rows, outputs)."""
+        one, count = f[0], f.shape[1]
+        shapes = f"outputs of shape {tuple(one.shape)} and observations of shape {tuple(y.shape)}"
+        with blaming(f"The log likelihood cannot be called on {shapes}: {{}}.", "likelihood"), torch.no_grad():
+            found = self.function(one, y)
+        if not isinstance(found, Tensor) or found.shape != (count,) or not found.is_floating_point():
             given = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise BnnvizError(
-                f"The log likelihood returned {given} for {len(one)} rows; it must return one real number per row,"
-                f" shape ({len(one)},), not a sum or mean over rows.",
+                f"The log likelihood returned {given} for {count} rows; it must return one real number per row, shape"
+                f" ({count},), not a sum or mean over rows.",
                 "likelihood",
             )
-        if not torch.isfinite(found).all():
-            raise BnnvizError(
-                "The log likelihood is not finite at the module's own outputs; it must be finite for every output and"
-                " observation.",
-                "likelihood",
-            )
-        if not torch.equal(found, self._called(one, y)):
-            raise BnnvizError("The log likelihood is not deterministic: remove random numbers.", "likelihood")
-        alone = [self._called(one[k : k + 1], y[k : k + 1]) for k in range(len(one))]
-        if any(not isinstance(each, Tensor) or each.shape != (1,) for each in alone):
-            raise BnnvizError(
-                "The log likelihood of a single row does not have shape (1,), as after squeeze(); index the axis of"
-                " the outputs instead, as in f[:, 0].",
-                "likelihood",
-            )
-        if not close(torch.cat(alone), found):
-            raise BnnvizError(
-                "The log likelihood of one row depends on the others, so batches of rows would change it; compute each"
-                " row independently.",
-                "likelihood",
-            )
-        self._check_gradient(f, y)
-        self._one_by_one = not self._maps(f, y)
-
-    def _called(self, f: Tensor, y: Tensor) -> Any:
-        shapes = f"outputs of shape {tuple(f.shape)} and observations of shape {tuple(y.shape)}"
-        with blaming(f"The log likelihood cannot be called on {shapes}: {{}}.", "likelihood"), torch.no_grad():
-            return self.function(f, y)
-
-    def _check_gradient(self, f: Tensor, y: Tensor) -> None:
-        """Raise if values at outputs (draws, rows, outputs) have no finite slope."""
-        for at in (f[0] - _BEYOND, f[0] + _BEYOND):
+        check_rows("The log likelihood", lambda k: self.function(one[k], y[k])[:, None], count, "likelihood")
+        for number, at in enumerate((*f, one - _BEYOND, one + _BEYOND)):
             value, slope = self._with_slope(at, y)
-            if slope is not None:
-                self._refuse_slope(value, slope, at, y)
-        for number, at in enumerate(f):
-            value, slope = self._with_slope(at, y)
-            if slope is None or (number == 0 and not slope.any()):
+            # An observation may be impossible at other outputs, and far out a density may be undefined.
+            allowed = value.isfinite() | (number > 0) & value.isneginf() | (number >= len(f))
+            steep = value.isfinite() & ~slope.isfinite().flatten(1).all(1)
+            for wrong, sentence in ((~allowed, _UNDEFINED), (steep, _STEEP)):
+                if bool(wrong.any()):
+                    row = int(wrong.nonzero()[0, 0])
+                    raise BnnvizError(sentence.format(at[row].tolist(), y[row].tolist()), "likelihood")
+            if number == 0 and not slope.any():
                 raise BnnvizError(
                     "The log likelihood does not depend on the outputs in a differentiable way; compute it from them"
                     " in torch, without detach, torch.no_grad or NumPy.",
                     "likelihood",
                 )
-            self._refuse_slope(value, slope, at, y)
-            undefined = torch.isnan(value) | torch.isposinf(value)
-            if bool(undefined.any()):
-                row = int(undefined.nonzero()[0, 0])
-                raise BnnvizError(
-                    f"The log likelihood is {float(value[row]):g} at the output {at[row].tolist()} and the observation"
-                    f" {y[row].tolist()}; it must be finite for every output. For positive parameters use f.exp() or"
-                    " softplus(f).",
-                    "likelihood",
-                )
+        self._one_by_one = not self._maps(f, y)
 
-    def _refuse_slope(self, value: Tensor, slope: Tensor, at: Tensor, y: Tensor) -> None:
-        """Raise if a value (rows,) is finite and its derivatives (rows, outputs) are not."""
-        bad = torch.isfinite(value) & ~torch.isfinite(slope).flatten(1).all(1)
-        if bool(bad.any()):
-            row = int(bad.nonzero()[0, 0])
-            raise BnnvizError(
-                f"The gradient of the log likelihood is not finite at the output {at[row].tolist()} and the"
-                f" observation {y[row].tolist()}, although its value is: with torch.where, both branches need valid"
-                " arguments, as in torch.where(ok, f, 1).log().",
-                "likelihood",
-            )
-
-    def _with_slope(self, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the values (rows,) and their derivatives by the outputs, or None if they do not depend on these."""
+    def _with_slope(self, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the values (rows,) and their derivatives by the outputs."""
         with torch.enable_grad():
             at = f.detach().requires_grad_(True)
             value = self.function(at, y)
             if not value.requires_grad:
-                return value.detach(), None
-            (slope,) = torch.autograd.grad(value.sum(), at, allow_unused=True)
-        return value.detach(), slope
+                return value, torch.zeros_like(f)
+            return value.detach(), torch.autograd.grad(value.sum(), at, materialize_grads=True)[0]
 
     def is_loss(self, f: Tensor, y: Tensor) -> bool:
         """Return whether the likelihood increases far from given outputs (rows, outputs)."""

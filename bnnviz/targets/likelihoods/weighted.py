@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Self
+
 import torch
 from torch import Tensor
 
@@ -54,10 +57,10 @@ class Weighted(Likelihood):
         """Return the classes of the base."""
         return self._base.classes(outputs)
 
-    def at(self, raw: Tensor) -> Likelihood:
+    def at(self, raw: Tensor) -> Self:
         """Return the likelihood with the parameters of the base."""
-        made = Weighted(self._base.at(raw))
-        made._dtype = self._dtype
+        made = copy.copy(self)
+        made._base = self._base.at(raw)
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
@@ -77,11 +80,7 @@ class Weighted(Likelihood):
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
         """Return the weighted curvature of the parameters."""
         observed, weights = self._split(y)
-        if self._base.row_information is not None:
-            return raw.new_full(raw.shape[1:], self._base.row_information) * weights.sum()
-        each = raw.expand(f.shape[1], -1)
-        slopes = self._base.derivatives(f[0][:, None], observed[:, None], each)[2]
-        return (weights[:, None] * slopes.square()).sum(0)
+        return weights[:, None] * self._base.information(f, observed, raw)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""

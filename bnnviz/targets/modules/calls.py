@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -31,79 +31,70 @@ FUSED = frozenset(
 class CallRules(NamedTuple):
     """How to call a module."""
 
-    one_by_one: bool = False
-    math: bool = False
-    restores: bool = False
-    twice: bool = True
-    copies: bool = False
-    aligned: bool = False
-    jumps: bool = False
+    one_by_one: bool = False  # chains take turns
+    math: bool = False  # without fused kernels
+    protects: bool = False  # attributes and inputs from changes by the forward
+    twice: bool = True  # second derivatives are right
+    aligned: bool = False  # weights are copied, so that their memory is aligned
+    jumps: bool = False  # outputs are discontinuous in the weights
+    #: A name for each place where a parameter is read, and that of the parameter, if these differ.
     names: tuple[tuple[str, str], ...] = ()
+
+
+PROTECTED = CallRules(protects=True)
 
 
 def call(module: nn.Module, parameters: dict[str, Tensor], x: Tensor, rules: CallRules) -> Tensor:
     """Return the module's outputs on inputs (rows, ...) with the given parameters."""
     given = {place: parameters[name] for place, name in rules.names} if rules.names and parameters else parameters
-    kept = attributes(module) if rules.restores else []
-    x = x.clone() if rules.copies else x
     given = {name: weights.clone() for name, weights in given.items()} if rules.aligned else given
+    protection = protected(module) if rules.protects else nullcontext()
+    with protection, MathPaths() if rules.math else nullcontext():
+        return torch.func.functional_call(module, given, (x.clone() if rules.protects else x,), tie_weights=False)
+
+
+@contextmanager
+def protected(module: nn.Module) -> Iterator[None]:
+    """Restore the attributes of a module and of its parts, and the contents of lists, dicts and sets, after a block."""
+    kept = [
+        (child, {name: copy.copy(held) if _is_plain(name, held) else held for name, held in vars(child).items()})
+        for child in module.modules()
+    ]
     try:
-        with MathPaths() if rules.math else nullcontext():
-            return torch.func.functional_call(module, given, (x,), tie_weights=False)
+        yield
     finally:
         for child, values in kept:
-            restore(child, values)
+            vars(child).clear()
+            vars(child).update(values)
 
 
-def attributes(module: nn.Module) -> list[tuple[nn.Module, dict[str, Any]]]:
-    """Return the attributes of a module and of each of its children, with lists and dicts copied."""
-    return [(child, {name: _kept(name, held) for name, held in vars(child).items()}) for child in module.modules()]
+def _is_plain(name: str, held: Any) -> bool:
+    return name not in _INTERNAL and type(held) in (list, dict, set)
 
 
-def _kept(name: str, held: Any) -> Any:
-    return copy.copy(held) if name not in _INTERNAL and type(held) in (list, dict, set) else held
-
-
-def restore(child: nn.Module, values: dict[str, Any]) -> None:
-    """Restore a module's attributes."""
-    own = vars(child)
-    for name in [name for name in own if name not in values]:
-        del own[name]
-    own.update(values)
-
-
-def leaves_something(kept: Sequence[tuple[nn.Module, dict[str, Any]]]) -> bool:
-    """Return whether modules have other attributes than before."""
-    return any(_differ(vars(child), values) for child, values in kept)
-
-
-def _differ(now: dict[str, Any], before: dict[str, Any]) -> bool:
-    return now.keys() != before.keys() or any(not _same(now[name], value) for name, value in before.items())
-
-
-def _same(now: Any, before: Any) -> bool:
-    if now is before:
-        return True
-    if type(now) is not type(before) or type(now) not in (list, dict, set):
-        return False
-    if len(now) != len(before) or isinstance(now, set):
-        return isinstance(now, set) and now == before
-    pairs = zip(now.items(), before.items(), strict=True) if isinstance(now, dict) else zip(now, before, strict=True)
-    return all(a is b or (isinstance(a, tuple) and a[0] is b[0] and a[1] is b[1]) for a, b in pairs)
+def identities(module: nn.Module) -> list[tuple[Any, ...]]:
+    """Return names and identities of the attributes of a module and of its parts, and of the contents of containers."""
+    return [
+        (name, id(held), *(map(id, [*held, *getattr(held, "values", list)()]) if _is_plain(name, held) else ()))
+        for child in module.modules()
+        for name, held in vars(child).items()
+    ]
 
 
 def copied(module: nn.Module) -> nn.Module:
-    """Return a copy of a module, even with computed tensors as attributes, which `copy.deepcopy` rejects."""
-    computed = (held for child in module.modules() for held in vars(child).values() if isinstance(held, Tensor))
-    return copy.deepcopy(module, {id(held): held.detach().clone() for held in computed if not held.is_leaf})
+    """Return a copy of a module.
 
-
-def with_dense_gradients(module: nn.Module) -> nn.Module:
-    """Make a module's embeddings return dense gradients, which the flat vector needs; return the module."""
-    for child in module.modules():
-        if isinstance(child, nn.Embedding | nn.EmbeddingBag):
-            child.sparse = False
-    return module
+    Tensors in attributes that were computed from parameters, which `copy.deepcopy` rejects, or that share their memory,
+    become trainable leaves, so that a forward that reads them is recognised.
+    """
+    storages = {p.untyped_storage().data_ptr() for p in module.parameters() if p.requires_grad and p.numel()}
+    held = (held for child in module.modules() for held in vars(child).values() if isinstance(held, Tensor))
+    stale = (
+        each
+        for each in held
+        if not each.is_leaf or each.layout == torch.strided and each.untyped_storage().data_ptr() in storages
+    )
+    return copy.deepcopy(module, {id(each): each.detach().clone().requires_grad_() for each in stale})
 
 
 def move(module: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.Module:
@@ -116,25 +107,15 @@ def move(module: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.Modu
     return module
 
 
-class SeenFunctions(TorchFunctionMode):
-    """Record which functions of torch are called."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: set[Callable[..., Any]] = set()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function and record it."""
-        self.found.add(func)
-        return func(*args, **(kwargs or {}))
-
-
 class MathPaths(TorchFunctionMode):
-    """Replace fused kernels, so that second derivatives exist."""
+    """Replace fused kernels, so that second derivatives exist, and note whether there are any."""
+
+    used = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function or its replacement."""
         kwargs = kwargs or {}
+        self.used = self.used or func in FUSED
         if func is functional.scaled_dot_product_attention:
             return _attention(*args, **kwargs)
         if func is functional.multi_head_attention_forward:
