@@ -230,17 +230,17 @@ class BNN(NetworkCurvature):
 
     def _check_module(self) -> int:
         """Return the number of outputs, after trials in the module's own precision, and move it to double precision."""
-        own, (width, needs) = next(self.module.parameters()).dtype, self.likelihood.width()
+        own, sizes = next(self.module.parameters()).dtype, (len(self.x), *self.likelihood.width())
         dtype = torch.float32 if own == torch.float32 else torch.float64  # as a CPU computes few others
         calls.move(self.module, self.device, dtype)
         try:
-            found = check.check_outputs(self.module, self.fed(check.some_rows(self.x), dtype), width, needs)
+            found = check.check_outputs(self.module, self.fed(check.some_rows(self.x), dtype), *sizes)
         except BnnvizError as error:
             if not bool((self.x == self.x.round()).all()):
                 raise
             self.x, self.whole = self.x.long(), True
             try:
-                found = check.check_outputs(self.module, check.some_rows(self.x), width, needs)
+                found = check.check_outputs(self.module, check.some_rows(self.x), *sizes)
             except BnnvizError:
                 raise error from None
         rows, rng = self.fed(check.some_rows(self.x), dtype), torch.Generator().manual_seed(0)

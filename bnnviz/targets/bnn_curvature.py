@@ -62,7 +62,8 @@ class NetworkCurvature(NetworkOutputs):
 
     def _raw(self, theta: Tensor) -> Tensor:
         """Return the likelihood's parameters (chains, parameters), which are N(0, 1) a priori."""
-        return self.prior_precision**0.5 * theta[:, theta.shape[1] - self.likelihood_dim :]
+        coordinates = theta[:, theta.shape[1] - self.likelihood_dim :]
+        return self.prior_precision**0.5 * coordinates if self.likelihood_dim else coordinates
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
         """Return the parameters of module and likelihood, ``(n, *shape)`` by name, at states x (n, dim)."""

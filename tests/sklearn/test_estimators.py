@@ -156,7 +156,7 @@ def test_several_outputs_have_a_noise_each() -> None:
     noise = np.array([0.2, 30.0])
     truth = np.column_stack([3 + x[:, 0], -500 + 100 * x[:, 0]])
     y = truth + noise * rng.normal(size=truth.shape)
-    model = BNNRegressor(**QUICK | {"hidden": (), "draws": 200}, validation_fraction=0.2).fit(x, y)
+    model = BNNRegressor(**QUICK | {"hidden": (), "draws": 400}, validation_fraction=0.2).fit(x, y)
     mean, sd = model.predict(x, return_std=True)
     assert (np.abs(mean - truth).max(0) < noise).all()
     np.testing.assert_allclose(sd.mean(0), noise, rtol=0.2)

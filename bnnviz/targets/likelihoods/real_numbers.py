@@ -126,6 +126,7 @@ class Normal(RealNumbers):
 
     def __init__(self, sd: float | Sequence[float], learned: bool = False) -> None:
         super().__init__(sd, learned)
+        self._precisions = Constants([each**-2 for each in self.scales])
 
     def fitted(self, y: Tensor) -> Likelihood:
         """Return the likelihood for one or several columns."""
@@ -139,34 +140,34 @@ class Normal(RealNumbers):
             return super().width()
         return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
 
-    def _parts(self, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the residuals (chains, rows, columns), and the precisions (chains or 1, columns)."""
-        return f - self._observed(y), torch.exp(-2 * self._log_scale(f)).reshape(-1, self.columns)
+    def _precision(self, f: Tensor) -> Tensor:
+        return self._precisions.like(f) if self.raw is None else torch.exp(-2 * self._log_scale(f))
 
-    def _loss(self, off: Tensor, squares: Tensor) -> Tensor:
-        """Return the loss from residuals and sums of squares (chains, columns), up to a constant of the rows."""
+    def _loss(self, squares: Tensor, f: Tensor) -> Tensor:
+        """Return the loss from the sums of scaled squares (chains, columns), up to a constant of the rows."""
         loss = 0.5 * squares.sum(-1)
-        return loss + off.shape[1] * self._log_scale(off).sum((1, 2)) if self.parameters else loss
+        return loss + f.shape[1] * self._log_scale(f).sum((1, 2)) if self.raw is not None else loss
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood, up to a constant that depends only on the rows."""
-        off, precision = self._parts(f, y)
-        return self._loss(off, off.square().sum(1) * precision)
+        return self._loss(((f - self._observed(y)).square() * self._precision(f)).sum(1), f)
 
     def derivatives(self, f: Tensor, y: Tensor, raw: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the loss and its derivatives by outputs and log sd."""
-        made = self.at(raw)
-        off, precision = made._parts(f, y)
-        squares = off.square().sum(1) * precision
-        return made._loss(off, squares), off * precision[:, None], off.shape[1] - squares[:, : raw.shape[1]]
+        made, off = self.at(raw), f - self._observed(y)
+        scaled = off * made._precision(f)
+        squares = (off * scaled).sum(1)
+        return made._loss(squares, f), scaled, f.shape[1] - squares if self.parameters else raw
 
     def curvature(self, f: Tensor, y: Tensor, raw: Tensor, first: Tensor, rate: Tensor) -> Tensor:
         """Return the second derivative of the loss along a direction of outputs and log sd."""
-        off, precision = self.at(raw)._parts(f, y)
-        found = first.square().sum(1)
+        precision = self.at(raw)._precision(f)
+        found = (first.square() * precision).sum(1)
         if self.parameters:
-            found = found + 2 * rate * (rate * off.square().sum(1) - 2 * (off * first).sum(1))
-        return (found * precision).sum(-1)
+            off = f - self._observed(y)
+            scaled = off * precision
+            found = found + 2 * rate * (rate * (off * scaled).sum(1) - 2 * (scaled * first).sum(1))
+        return found.sum(-1)
 
 
 class Heteroscedastic(RealNumbers):

@@ -108,9 +108,9 @@ def some_rows(x: Tensor) -> Tensor:
     return x[torch.linspace(0, len(x) - 1, min(_ROWS, max(len(x), 2))).long()]
 
 
-def check_outputs(module: nn.Module, x: Tensor, outputs: int | None, needs: str) -> Tensor:
-    """Return the outputs on rows x; raise unless they are real numbers of the required shape."""
-    with blaming(f"The module cannot read inputs of shape {tuple(x.shape)}: {{}}."), torch.no_grad():
+def check_outputs(module: nn.Module, x: Tensor, count: int, outputs: int | None, needs: str) -> Tensor:
+    """Return the outputs on rows x, some of ``count``; raise unless they are real numbers of the required shape."""
+    with blaming(f"The module cannot read inputs of shape {(count, *x.shape[1:])}: {{}}."), torch.no_grad():
         found = calls.call(module, {}, x, PROTECTED)
     if not isinstance(found, Tensor) or not found.is_floating_point():
         what = f"{found.dtype} numbers" if isinstance(found, Tensor) else f"a {type(found).__name__}"
