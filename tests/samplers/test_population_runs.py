@@ -206,7 +206,7 @@ def test_a_entry_of_a_race_is_measured_with_its_weights() -> None:
     )
     race = Race(RaceSpec(entries, budget=20_000))
     finished(race)
-    rows = {row["name"]: row for row in race.view.table()}
+    rows = {row["name"]: row for row in race.table()}
     assert rows["PMCnet"]["error"] < 0.3 and math.isnan(rows["PMCnet"]["rhat"])
     assert all(entry.gradients <= 20_000 for entry in race.entries)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import numpy as np
+import torch
 
 from bnnviz import samplers
 from bnnviz.engine.race.estimates import Estimates, TrueMoments, worst_mixing
@@ -33,7 +33,7 @@ class Reference:
     def __init__(self, spec: RaceSpec, target: Target | None = None) -> None:
         self.spec, self._own = reference_spec(spec, target), target
         self.title = samplers.REGISTRY.get(self.spec.sampler).title
-        self.seconds, self.error = 0.0, None
+        self.steps, self.error = 0, None
         self._run: Run | None = None
         self._estimates: Estimates | None = None
         #: Current means and standard deviations; None with too few draws.
@@ -55,13 +55,11 @@ class Reference:
 
     def advance(self, seconds: float) -> int:
         """Work for about the given seconds; return the number of steps."""
-        begun = time.perf_counter()
         if self._run is None:
-            self._run = Run(self.spec, target=self._own)
-            self._estimates = Estimates(self._run)
-            self._goal = self.spec.chains * self.spec.draws
+            self._begin(Run(self.spec, target=self._own))
         run = self._run
         steps = run.advance(seconds)
+        self.steps += steps
         if run.phase == "failed":
             self.error, self.finished = f"The reference run failed: {run.error}", True
         elif run.finished or self._pace.due:
@@ -73,8 +71,27 @@ class Reference:
                 _MADE[self._key] = self.truth, self._status
         if self.finished:
             self._run = self._estimates = None
-        self.seconds += time.perf_counter() - begun
         return steps
+
+    def _begin(self, run: Run) -> None:
+        self._run, self._estimates = run, Estimates(run)
+        self._goal = self.spec.chains * self.spec.draws
+
+    def save(self) -> dict[str, Any]:
+        """Return its run and results as tensors and plain values."""
+        truth = None if self.truth is None else [torch.as_tensor(part) for part in self.truth]
+        run = None if self._run is None else self._run.checkpoint()
+        return {"run": run, "truth": truth, "status": self._status, "ended": (self.finished, self.error, self._goal)}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Restore its run and results."""
+        if self.finished:
+            return
+        if saved["run"] is not None:
+            self._begin(Run.restore(saved["run"], target=self._own))
+            self.steps = self._run.steps
+        self.truth = None if saved["truth"] is None else TrueMoments(*(part.numpy() for part in saved["truth"]))
+        self._status, (self.finished, self.error, self._goal) = saved["status"], saved["ended"]
 
     def _measure(self, run: Run) -> None:
         """Update the estimates."""
