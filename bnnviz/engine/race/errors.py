@@ -200,15 +200,12 @@ class Errors:
         """Builders of parts of frames."""
         return {"curves": lambda: {"entries": self.curves(), "budget": self._race.spec.budget}}
 
-    def scenes(self) -> list[dict[str, Any]]:
-        """Return the scene of each sampler, with one shared figure of the density, which is large."""
-        scenes = [entry.scene() for entry in self._race.entries]
-        return [scene | {"plane": scenes[0]["plane"]} for scene in scenes]
-
     def scene(self) -> dict[str, Any]:
-        """Return the static view data beside that of the race."""
-        first = self._race.entries[0].scene()
-        return {"title": f"Race on {first['target']}", "remarks": first["remarks"], "names": first["names"]}
+        """Return the static view data beside that of the race, with one figure of the density, which is large."""
+        scenes = [entry.scene() for entry in self._race.entries]
+        first = {name: scenes[0][name] for name in ("remarks", "names")}
+        entries = [scene | {"plane": scenes[0]["plane"]} for scene in scenes]
+        return {"title": f"Race on {scenes[0]['target']}", **first, "entries": entries}
 
     @property
     def meaning(self) -> str:

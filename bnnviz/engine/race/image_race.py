@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -54,7 +54,7 @@ class Predictions:
 
     def __init__(self, entry: Any, images: ImageSet) -> None:
         self.entry, self._images = entry, images
-        self.caches = {"test": PredictiveCache(entry, images.scaled("test")[0])}
+        self.caches: dict[str, PredictiveCache] = {}
         self.course: list[CoursePoint] = []
         self.attacks: list[dict[str, Any]] = []  # results of the last attack, one per strength
         self.attacked = 0  # draws when it began
@@ -63,11 +63,6 @@ class Predictions:
     def __getitem__(self, name: str) -> np.ndarray:
         """Return the probabilities (draws, rows, classes) at the rows of a name."""
         return self.caches[name].probabilities
-
-    def ask(self, name: str, rows: np.ndarray, seconds: float) -> None:
-        """Predict other rows (rows, ...), first for some seconds."""
-        self.caches[name] = PredictiveCache(self.entry, rows)
-        self.caches[name].look(seconds)
 
     def missing(self) -> PredictiveCache | None:
         """Return the cache that lacks most draws; None without any."""
@@ -162,8 +157,9 @@ class Images:
         self.source: dict[str, Any] = {"index": 0}
         self._pixels, self._truth, self._angle = data.x_test[0], int(data.y_test[0]), 0.0
         self._number = 0  # counts the displayed images
+        self._ask("test", data.scaled("test")[0])
         if self.ood is not None:
-            self._ask("ood", self.ood.scaled_like(data).scaled("test")[0], 0.0)
+            self._ask_outside()
         self._ask_image()
 
     # driving
@@ -184,28 +180,35 @@ class Images:
         self.steps += 1
         return 1
 
-    def _ask(self, name: str, rows: np.ndarray, seconds: float) -> None:
+    def _ask(self, name: str, rows: np.ndarray) -> None:
+        """Predict other rows (rows, ...) by all samplers; an ended race is not advanced any more, so at once."""
+        seconds = (_AT_ONCE_S if self._race.finished else _ASK_S) / len(self.predictions)
         for each in self.predictions:
-            each.ask(name, rows, seconds / len(self.predictions))
+            each.caches[name] = PredictiveCache(each.entry, rows)
+            each.caches[name].look(seconds)
+
+    def _ask_outside(self) -> None:
+        self._ask("ood", self.ood.scaled_like(self.images).scaled("test")[0])
 
     def _ask_image(self) -> None:
-        """Query all samplers about the image and its rotations by `ANGLES`."""
+        """Ask about the image, and its rotations by `ANGLES`."""
         images = np.stack([_turned(self._pixels, angle) for angle in (self._angle, *ANGLES)])
-        self._ask("image", scaled_pixels(images, self.images), _AT_ONCE_S if self._race.finished else _ASK_S)
+        self._ask("image", scaled_pixels(images, self.images))
 
-    def watch(self, ood: str | None = None, image: dict[str, Any] | None = None, wall: str | None = None) -> None:
-        """Choose the views, see `ImageRace.watch`."""
+    def watch(
+        self, ood: str | None = None, image: dict[str, Any] | None = None, wall: str | None = None, **what: Any
+    ) -> dict[str, Any]:
+        """Choose the views (`ImageRace.watch`); return the choices that are left."""
         if ood is not None:
             self.ood = _chosen(ood, self.images)
-            rows = self.ood.scaled_like(self.images).scaled("test")[0]
-            # An ended race is not advanced any more: use as many draws as time permits.
-            self._ask("ood", rows, _AT_ONCE_S if self._race.finished else 0.0)
+            self._ask_outside()
         if wall is not None:
             if wall not in WALLS:
                 raise BnnvizError(f"There is no wall {wall!r}; choose one of {', '.join(WALLS)}.", "wall")
             self.wall = wall
         if image is not None:
             self._show(image)
+        return what
 
     def _show(self, image: dict[str, Any]) -> None:
         """Show another image, or another angle."""
@@ -216,10 +219,10 @@ class Images:
         if isinstance(angle, bool) or not isinstance(angle, int | float) or not abs(angle) <= ANGLES[-1]:
             raise BnnvizError(f"The angle is from -180 to 180 degrees, not {angle!r}.", "angle")
         if "attacked" in image:
-            number, tiles = image["attacked"], self.misleading()
+            number, tiles = image["attacked"], self._adversarial()
             if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(tiles):
                 raise BnnvizError(f"There is no attacked image {number!r}; there are {len(tiles)} now.", "image")
-            self._pixels, self._truth = tiles[number]["pixels"], tiles[number]["truth"]
+            self._pixels, self._truth = tiles[number][:2]
             self.source = {"attacked": number}
         elif "pixels" in image:
             self._pixels, self._truth = _pixels(image["pixels"], self.images.shape), None
@@ -274,14 +277,11 @@ class Images:
 
     # views
 
-    def scenes(self) -> list[dict[str, Any]]:
-        """Return the spec of each sampler."""
-        return [{"spec": entry.spec.to_json()} for entry in self._race.entries]
-
     def scene(self) -> dict[str, Any]:
         """Return the static view data beside that of the race: shape, classes and counts of the images."""
         images = self.images
         return {
+            "entries": [{"spec": entry.spec.to_json()} for entry in self._race.entries],
             "title": f"Uncertainty on {images.title}",
             "remarks": [*images.remarks(), *(() if self.ood is None else self.ood.remarks())],
             "classes": list(images.class_names),
@@ -312,57 +312,46 @@ class Images:
 
     def _wall(self) -> dict[str, Any]:
         """Return the images of the wall: the hardest, or the adversarial ones."""
-        if self.wall == WALLS[0]:
-            return {"kind": self.wall, "tiles": self._hardest()}
-        names, tiles = self.images.class_names, self.misleading()
-        words = ("changed by {eps:g}, probability {chance:.2f}".format(**tile) for tile in tiles)
-        shown = [
-            {
-                "index": number,
-                "pixels": _packed(tile["pixels"]),
-                "truth": names[tile["truth"]],
-                "guesses": [names[tile["taken"]]],
-                "wrong": tile["truth"] != tile["taken"],
-                "figure": figure,
-            }
-            for number, (tile, figure) in enumerate(zip(tiles, words, strict=True))
+        return {"kind": self.wall, "tiles": self._hardest() if self.wall == WALLS[0] else self._misleading()}
+
+    def _tile(self, number: int, pixels: np.ndarray, truth: int, guesses: Iterable[int], figure: str) -> dict[str, Any]:
+        names = self.images.class_names
+        return {
+            "index": number,
+            "pixels": _packed(pixels),
+            "truth": names[truth],
+            "guesses": [names[guess] for guess in guesses],
+            "wrong": any(guess != truth for guess in guesses),
+            "figure": figure,
+        }
+
+    def _misleading(self) -> list[dict[str, Any]]:
+        """Return the adversarial images, with the class predicted by the draws that were not attacked."""
+        return [
+            self._tile(number, pixels, truth, [taken], f"changed by {eps:g}, probability {chance:.2f}")
+            for number, (pixels, truth, taken, chance, eps) in enumerate(self._adversarial())
         ]
-        return {"kind": self.wall, "tiles": shown}
 
-    def misleading(self) -> list[dict[str, Any]]:
-        """Return adversarial images for one draw of the first attacked sampler, one per strength.
-
-        Each has ``pixels`` (bytes), ``truth``, ``taken`` (class predicted by the other draws), ``chance`` and ``eps``.
-        """
+    def _adversarial(self) -> list[tuple[np.ndarray, int, int, float, float]]:
+        """Return pixels, class, predicted class and its probability, and strength, of the first attacked sampler."""
         found = []
         for each in next((each.attacks for each in self.predictions if each.attacks), []):
-            few = each["examples"]
-            for inputs, truth, taken, chance in zip(
-                few["inputs"][0], few["observed"], few["predicted"][0], few["chance"][0], strict=True
-            ):
-                pixels = np.clip(np.round(255 * inputs), 0, 255).astype(np.uint8)
-                tile = {"pixels": pixels, "truth": int(truth), "taken": int(taken), "chance": float(chance)}
-                found.append(tile | {"eps": each["eps"][0]})
+            few, (eps,) = each["examples"], each["eps"]
+            pixels = np.clip(np.round(255 * few["inputs"][0]), 0, 255).astype(np.uint8)
+            columns = pixels, few["observed"].tolist(), few["predicted"][0].tolist(), few["chance"][0].tolist()
+            found += [(*row, eps) for row in zip(*columns, strict=True)]
         return found
 
     def _hardest(self) -> list[dict[str, Any]]:
         """Return the test images with the highest uncertainty, hardest first."""
-        images = self.images
-        known = [each for each in self.predictions if len(each["test"])]
+        known, images = [each for each in self.predictions if len(each["test"])], self.images
         if not known:
             return []
         mean = np.mean([each.entropy("test") for each in known], axis=0)
         order = np.argsort(-mean)[:_HARDEST]
         guesses = np.stack([each["test"][:, order].mean(0).argmax(-1) for each in known], axis=1)
         return [
-            {
-                "index": int(i),
-                "pixels": _packed(images.x_test[i]),
-                "truth": images.class_names[images.y_test[i]],
-                "guesses": [images.class_names[k] for k in guess],
-                "wrong": any(k != images.y_test[i] for k in guess),
-                "figure": f"entropy {mean[i]:.2f}",
-            }
+            self._tile(int(i), images.x_test[i], images.y_test[i], guess, f"entropy {mean[i]:.2f}")
             for i, guess in zip(order, guesses, strict=True)
         ]
 
@@ -423,19 +412,15 @@ class ImageRace(Race):
 
     spec_class: ClassVar[type[RaceSpec]] = ImageRaceSpec
     measure_class: ClassVar[type[Images]] = Images
-    measure: Images
 
-    def watch(
-        self, ood: str | None = None, image: dict[str, Any] | None = None, wall: str | None = None, **what: Any
-    ) -> None:
+    def watch(self, **what: Any) -> None:
         """Choose the views as in `ViewedRun.watch`, and the image to query; None changes nothing.
 
         ``image`` has ``index`` of a test image, ``pixels`` from 0 to 255, (height, width) or (channels, height, width),
         or ``attacked``, the index of an adversarial image; and ``angle``, its rotation in degrees counter-clockwise.
         ``ood`` names a set out of distribution, and ``wall`` what hangs on the wall.
         """
-        self.measure.watch(ood, image, wall)
-        super().watch(**what)
+        super().watch(**self.measure.watch(**what))
 
 
 def _course(each: Predictions) -> dict[str, np.ndarray]:

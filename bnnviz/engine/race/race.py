@@ -57,6 +57,7 @@ class Race(Comparison):
         self._raced, self._measured = (0.0, 0.0) if saved is None else saved["shares"]  # seconds
         if saved is not None:
             self.measure.load(saved["measure"])
+            self._end_phase()
         self._rate, self._at = math.nan, (time.perf_counter(), self.gradients)
 
     def _new_entry(self, number: int, target: Target | None, saved: dict[str, Any] | None) -> RaceEntry:
@@ -158,20 +159,19 @@ class Race(Comparison):
     def scene(self) -> dict[str, Any]:
         """Return the static view data: of the race, and of each sampler."""
         measure, target = self.measure, self.entries[0].target
-        scenes = measure.scenes()
-        pictures = [part for part in measure.pictures if all(part in scene["emits"] for scene in scenes)]
-        return {
+        found = measure.scene()
+        pictures = [part for part in measure.pictures if all(part in scene["emits"] for scene in found["entries"])]
+        return found | {
             "run": self.run_id,
             "spec": self.spec.to_json(),
             "budget": self.spec.budget,
             "start": self.start_sentence,
             "target": target.describe_value(),
             "dim": target.dim,
-            "emits": [*self.parts(), *(f"{part}.{i}" for i in range(len(scenes)) for part in pictures)],
+            "emits": [*self.parts(), *(f"{part}.{i}" for i in range(len(self.entries)) for part in pictures)],
             "pictures": pictures,
-            "entries": [{"name": name} | scene for name, scene in zip(self.names, scenes, strict=True)],
+            "entries": [{"name": name} | scene for name, scene in zip(self.names, found["entries"], strict=True)],
             "measured": measure.meaning,
-            **measure.scene(),
         }
 
     def parts(self) -> dict[str, Callable[[], dict[str, Any]]]:
