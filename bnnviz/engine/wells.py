@@ -128,14 +128,14 @@ class Wells(Comparison):
         self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})  # after so many moves
 
     @property
-    def moves(self) -> int:
+    def steps(self) -> int:
         """Moves that each sampler has made."""
         return min(side.steps for side in self.entries)
 
     @property
     def progress(self) -> float:
         """Share of the moves that are made."""
-        return self.moves / self._values["moves"]
+        return self.steps / self._values["moves"]
 
     def _prepare_some(self) -> None:
         """Start both samplers."""
@@ -144,6 +144,11 @@ class Wells(Comparison):
         for side in self.entries:
             side.set_out(Start(x0, None))
         self.phase = "sampling"
+
+    def _end_phase(self) -> None:
+        """Note the end of the first sampler: a failed one has no moves to compare with."""
+        if any(side.over for side in self.entries):
+            self.phase = "done"
 
     def step_event(self) -> None:
         """Step until both have accepted a move, or all are made."""
@@ -191,7 +196,7 @@ class Wells(Comparison):
             "phase": self.phase,
             "device": "cpu",
             "kernel": "eager",
-            "step": self.moves,
+            "step": self.steps,
             "moves": self._values["moves"],
             "gradients": self.gradients // RUNS,
             "elapsed": self.seconds,
@@ -226,7 +231,7 @@ class Wells(Comparison):
 
     def _caption(self) -> dict[str, Any]:
         distance = self.first_distance
-        if not self.moves:
+        if not self.steps:
             text = (
                 f"FuncHMC begins with the dashed functional, {distance:.2f} from the truth (total variation), HMC with"
                 " a point drawn from it. Press play, or step."
@@ -237,7 +242,7 @@ class Wells(Comparison):
         fates = ["accepted" if side.moves[-1].accepted else "rejected" for side in self.entries]
         fate = f"FuncHMC {fates[0]}; HMC {fates[1]}" if fates[0] != fates[1] else f"both {fates[0]}"
         text = (
-            f"Move {self.moves}: {fate}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the"
+            f"Move {self.steps}: {fate}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the"
             f" truth and HMC's {hmc['median']:.2f}; both wells are covered in {100 * func['covered']:.0f} % and"
             f" {100 * hmc['covered']:.0f} % of them."
         )
@@ -257,7 +262,7 @@ class Wells(Comparison):
         return f"The first functional is {self.first_distance:.2f} from it, no help here; but {cost}."
 
     def _table(self) -> dict[str, Any]:
-        if not self.moves:
+        if not self.steps:
             return {"rows": []}
         func, hmc = self.figures().values()
         rows = [
@@ -286,12 +291,12 @@ class Wells(Comparison):
             "y": y,
             "accepted": np.array([move.accepted for move in func], dtype=bool),
             "points": np.array([float(move.at[0]) for move in hmc]),
-            "moves": self.moves,
+            "moves": self.steps,
         }
 
     def _ledger(self) -> dict[str, Any]:
-        count = min(self.moves, _LEDGER)
-        part: dict[str, Any] = {"move": np.arange(self.moves - count, self.moves) + 1}
+        count = min(self.steps, _LEDGER)
+        part: dict[str, Any] = {"move": np.arange(self.steps - count, self.steps) + 1}
         for name, side in self.sides.items():
             for column in ("potential", "entropy", "kinetic"):
                 part[f"{name}_{column}"] = np.array([getattr(move, column) for move in side.moves])
@@ -305,14 +310,14 @@ class Wells(Comparison):
         for name, side in self.sides.items():
             part[name] = (side.counts[0, 1:-1] / side.counts[0].sum().clamp_min(1.0) / width).numpy()
             part[f"{name}_draws"] = int(side.counts[0].sum())
-            part[f"{name}_distance"] = float(side.distances(self.mass)[0]) if self.moves else float("nan")
+            part[f"{name}_distance"] = float(side.distances(self.mass)[0]) if self.steps else float("nan")
         return part
 
     def _ratio(self) -> dict[str, Any]:
         """Return the ratio of the truth's density to that of each sampler's draws, by KLIEP from samples of both."""
-        if self._ratios[0] != self.moves:
+        if self._ratios[0] != self.steps:
             found = {name: self._ratio_of(side.watched_draws) for name, side in self.sides.items()}
-            self._ratios = self.moves, found
+            self._ratios = self.steps, found
         return {"x": self.line, **self._ratios[1]}
 
     def _ratio_of(self, draws: np.ndarray) -> np.ndarray:

@@ -77,7 +77,7 @@ def test_steps_and_frames_do_not_change_what_comes(figure: Wells) -> None:
     wells.step_event()
     finished(wells)
     assert wells.summary() == figure.summary()
-    assert wells.moves == 10 and wells.progress == 1.0
+    assert wells.steps == 10 and wells.progress == 1.0
 
 
 @pytest.mark.parametrize("moves", [0, 4])
@@ -86,7 +86,7 @@ def test_a_checkpoint_continues_with_the_same_draws(figure: Wells, moves: int) -
     for _ in range(moves):
         wells.step_proposal()
     resumed = Wells.restore(wells.checkpoint())
-    assert resumed.moves == moves
+    assert resumed.steps == moves
     finished(resumed)
     assert resumed.summary() == figure.summary()
     frames = [each.frame(["wells", "ledger", "pooled", "ratio"]) for each in (resumed, figure)]

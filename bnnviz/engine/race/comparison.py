@@ -48,7 +48,7 @@ class Comparison:
 
     def __init__(self, spec: Any, *, target: Target | None = None, saved: dict[str, Any] | None = None) -> None:
         self.spec, self.names = spec, spec.names()
-        self.phase, self.generation = "start", 0
+        self.phase = "start"
         self.changes: list[tuple[int, dict[str, Any]]] = []
         saved_entries = (saved and saved["entries"]) or [None] * len(spec.entries)
         self.entries = [self._new_entry(number, target, each) for number, each in enumerate(saved_entries)]

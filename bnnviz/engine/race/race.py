@@ -193,20 +193,11 @@ class Race(Comparison):
             "budget": self.spec.budget,
             "chains": entries[0].spec.chains,
             "elapsed": self.seconds,
-            "generation": 0,
             "message": self.error or "",
             "progress": self.progress,
             "entries": [
-                {
-                    "spent": entry.gradients,
-                    "state": entry.standing,
-                    "phase": entry.phase,
-                    "over": entry.over,
-                    "diverged": entry.diverged,
-                    "lost": entry.lost,
-                    "draws": entry.drawn,
-                }
-                for entry in entries
+                {"spent": each.gradients, "state": each.standing, "diverged": each.diverged, "lost": each.lost}
+                for each in entries
             ],
             "reference": self.measure.reference_status,
         }

@@ -13,8 +13,10 @@ from bnnviz.specs.run import Spec
 # Views whose names differ from their parts
 _VIEWS = {"envelope": "thinning", "wells": "functionals", "ratio": "density_ratio"}
 _SCENES = {
-    **{"prediction": ("dim", "data"), "spread": ("dim", "data"), "envelope": ("dim",), "ratios": ("dim",)},
-    **{"wells": ("x", "truth", "first"), "ratio": ()},
+    **dict.fromkeys(("prediction", "spread"), ("dim", "data")),
+    **dict.fromkeys(("envelope", "ratios"), ("dim",)),
+    "wells": ("x", "truth", "first"),
+    "ratio": (),
 }
 _NOT_DRAWN = ("current", "settling")  # of a finished prediction
 
