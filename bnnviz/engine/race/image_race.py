@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import base64
 import math
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
+import torch
+from torch import Tensor
 
 from bnnviz import data as datasets
 from bnnviz import diagnostics
 from bnnviz.data import ImageSet
 from bnnviz.engine.evaluation.attack import EPS, attack
+from bnnviz.engine.evaluation.draw_table import DrawTable
+from bnnviz.engine.evaluation.metrics import probabilities_at
+from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.uncertainty import scaled_pixels
 from bnnviz.engine.race.errors import unmeasured
-from bnnviz.engine.race.predictive_cache import PredictiveCache
 from bnnviz.engine.race.race import Race
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import ImageRaceSpec, RaceSpec
@@ -25,6 +30,8 @@ from bnnviz.targets import Target
 OOD_ROWS = 250  # out-of-distribution rows
 WALLS = ("hardest", "attacked")
 ANGLES = tuple(range(-180, 181, 30))  # degrees
+_DRAWS = 32  # that predict
+_PIECE = 256  # rows at once
 _LOOK_S = 0.03  # at once
 _ASK_S, _AT_ONCE_S = 0.3, 2.0  # seconds of all samplers for new rows: during a race, and after its end
 _HARDEST = 28  # images on the wall
@@ -47,89 +54,91 @@ class CoursePoint(NamedTuple):
 
 
 class Predictions:
-    """Predict by the draws of one sampler: rows of the test set, rows out of distribution, and an image.
-
-    Metrics are computed anew when a cache has other draws.
-    """
+    """Predict by the draws of one sampler: rows of the test set, rows out of distribution, and an image."""
 
     def __init__(self, entry: Any, images: ImageSet) -> None:
         self.entry, self._images = entry, images
-        self.caches: dict[str, PredictiveCache] = {}
+        self.tables: dict[str, DrawTable] = {}  # probabilities (draws, rows, classes) by the name of the rows
         self.course: list[CoursePoint] = []
         self.attacks: list[dict[str, Any]] = []  # results of the last attack, one per strength
         self.attacked = 0  # draws when it began
-        self._found: dict[str, tuple[Any, Any]] = {}
+        self._changes, self._found = 0, dict[Any, tuple[int, Any]]()
+
+    def ask(self, name: str, rows: np.ndarray) -> None:
+        """Predict other rows (rows, ...)."""
+        target = self.entry.target
+        pieces = torch.as_tensor(rows, dtype=target.dtype, device=target.device).split(_PIECE)
+
+        def evaluate(theta: Tensor) -> np.ndarray:
+            return np.concatenate([probabilities_at(target, theta, x) for x in pieces], 1).astype(np.float32)
+
+        self.tables[name] = DrawTable(self.entry, evaluate)
+        self._changes += 1
+
+    def missing(self, name: str) -> int:
+        """Return the number of draws that have not predicted rows."""
+        return len(self.tables[name].missing(_DRAWS))
+
+    def look(self, name: str, seconds: float) -> None:
+        """Predict rows by missing draws, at least one; note the scores of the test rows when none is missing."""
+        end = time.perf_counter() + seconds
+        while self.missing(name):
+            self.tables[name].fill(_DRAWS, 1)
+            self._changes += 1
+            if time.perf_counter() >= end:
+                break
+        if name == "test" and not self.missing(name) and (found := self.scores()):
+            self.course.append(CoursePoint(self.entry.seconds, **found))
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return a result for the present predictions, computed once."""
+        if self._found.get(name, (-1, None))[0] != self._changes:
+            self._found[name] = self._changes, compute()
+        return self._found[name][1]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Return the probabilities (draws, rows, classes) at the rows of a name."""
-        return self.caches[name].probabilities
-
-    def missing(self) -> PredictiveCache | None:
-        """Return the cache that lacks most draws; None without any."""
-        waiting = {name: len(cache.missing()) for name, cache in self.caches.items()}
-        name = max(waiting, key=waiting.__getitem__)
-        return self.caches[name] if waiting[name] else None
-
-    def look(self, cache: PredictiveCache) -> None:
-        """Evaluate some draws, and note the scores of the test rows when none is missing."""
-        cache.look(_LOOK_S)
-        if cache is self.caches["test"] and not cache.missing():
-            self.course.append(CoursePoint(self.entry.seconds, *(self.scores()[name] for name in _SCORES)))
-
-    def _once(self, name: str, rows: tuple[str, ...], compute: Callable[[], Any]) -> Any:
-        """Return a metric of the probabilities at rows of these names, computed once."""
-        of = [self.caches[each].probabilities for each in rows if each in self.caches]
-        known = self._found.get(name)
-        if known is None or len(known[0]) != len(of) or any(a is not b for a, b in zip(known[0], of, strict=True)):
-            self._found[name] = known = of, compute()
-        return known[1]
+        """Return the probabilities (draws, rows, classes) at the rows of a name; none if there are no such rows."""
+        return self._once(name, lambda: self.tables[name].rows) if name in self.tables else np.empty(0)
 
     def scores(self) -> dict[str, float]:
         """Return accuracy, nll and ece of the mean over the draws; nothing without draws."""
+        return self._once("scores", self._scores) if len(self["test"]) else {}
 
-        def compute() -> dict[str, float]:
-            mean, y = self["test"].mean(0, dtype=float), self._images.y_test
-            mean /= mean.sum(1, keepdims=True)
-            ece = diagnostics.calibration_error(mean, y, diagnostics.PAPER_BINS)  # as in the diagram
-            return diagnostics.class_metrics(mean, y).values | {"ece": ece}
-
-        found = self._once("scores", ("test",), compute) if len(self["test"]) else {}
-        return {name: found[name] for name in _SCORES if name in found}
+    def _scores(self) -> dict[str, float]:
+        mean, y = self["test"].mean(0, dtype=float), self._images.y_test
+        mean /= mean.sum(1, keepdims=True)
+        ece = diagnostics.calibration_error(mean, y, diagnostics.PAPER_BINS)  # as in the diagram
+        found = diagnostics.class_metrics(mean, y).values | {"ece": ece}
+        return {name: found[name] for name in _SCORES}
 
     def entropy(self, name: str) -> np.ndarray:
         """Return the predictive entropies (rows,) at rows, in nats; none without draws."""
-        known = name in self.caches and len(self[name])
-        return diagnostics.predictive_entropy(self[name]) if known else np.empty(0)
-
-    @property
-    def entropies(self) -> tuple[np.ndarray, np.ndarray]:
-        """The entropies of test rows and of rows out of distribution."""
-        return self.entropy("test"), self.entropy("ood")
+        return diagnostics.predictive_entropy(self[name]) if len(self[name]) else np.empty(0)
 
     def detection(self) -> diagnostics.Detection:
         """Return the metrics of out-of-distribution detection; nan if unknown or without scikit-learn."""
+        return self._once("detection", self._detection)
 
-        def compute() -> diagnostics.Detection:
-            inside, outside = self.entropies
-            if len(inside) and len(outside) and diagnostics.has_learn():
-                return diagnostics.detection(inside, outside, resamples=100)
-            return diagnostics.Detection(*[math.nan] * 6)
-
-        return self._once("detection", ("test", "ood"), compute)
+    def _detection(self) -> diagnostics.Detection:
+        inside, outside = self.entropy("test"), self.entropy("ood")
+        if len(inside) and len(outside) and diagnostics.has_learn():
+            return diagnostics.detection(inside, outside, resamples=100)
+        return diagnostics.Detection(*[math.nan] * 6)
 
     @property
     def attack_due(self) -> bool:
         """Whether there are draws not yet attacked, or twice as many as at the last attack."""
-        asked = self.caches["test"].asked
+        known = len(self.tables["test"].keys)
         unfinished = 0 < len(self.attacks) < len(EPS)
-        return asked >= 2 and (unfinished or asked >= max(2, _ATTACK_GROWTH * self.attacked))
+        return known >= 2 and (unfinished or known >= max(2, _ATTACK_GROWTH * self.attacked))
 
     def attack(self) -> None:
-        """Attack the draws at one strength."""
+        """Attack some draws at one strength."""
+        table = self.tables["test"]
         if len(self.attacks) in (0, len(EPS)):
-            self.attacked, self.attacks = self.caches["test"].asked, []
+            self.attacked, self.attacks = len(table.keys), []
+        theta = table.draws([table.keys[i] for i in evenly(len(table.keys), _ATTACKED_DRAWS)])
         rows = min(_ATTACKED_ROWS, len(self._images.y_test))
-        theta = self.caches["test"].draws(_ATTACKED_DRAWS)
         self.attacks.append(attack(self.entry.target, theta, eps=[EPS[len(self.attacks)]], rows=rows))
 
 
@@ -167,14 +176,14 @@ class Images:
     @property
     def busy(self) -> bool:
         """Whether draws have not predicted all rows, or an attack is due."""
-        return any(each.missing() is not None or each.attack_due for each in self.predictions)
+        return any(each.attack_due or any(map(each.missing, each.tables)) for each in self.predictions)
 
     def advance(self, seconds: float) -> int:
-        """Evaluate some draws of the sampler with most missing ones, or attack; return the number of steps."""
-        waiting = [(cache, each) for each in self.predictions if (cache := each.missing()) is not None]
-        if waiting:
-            cache, each = max(waiting, key=lambda pair: len(pair[0].missing()))
-            each.look(cache)
+        """Predict by some draws of the sampler with most missing ones, or attack; return the number of steps."""
+        missing = {(each, name): each.missing(name) for each in self.predictions for name in each.tables}
+        each, name = max(missing, key=missing.__getitem__)
+        if missing[each, name]:
+            each.look(name, _LOOK_S)
         else:
             next(each for each in self.predictions if each.attack_due).attack()
         self.steps += 1
@@ -184,8 +193,8 @@ class Images:
         """Predict other rows (rows, ...) by all samplers; an ended race is not advanced any more, so at once."""
         seconds = (_AT_ONCE_S if self._race.finished else _ASK_S) / len(self.predictions)
         for each in self.predictions:
-            each.caches[name] = PredictiveCache(each.entry, rows)
-            each.caches[name].look(seconds)
+            each.ask(name, rows)
+            each.look(name, seconds)
 
     def _ask_outside(self) -> None:
         self._ask("ood", self.ood.scaled_like(self.images).scaled("test")[0])
@@ -359,8 +368,8 @@ class Images:
         unknown = dict.fromkeys(("mean", "low", "high"), np.full(self.images.classes, np.nan))
 
         def intervals(each: Predictions) -> dict[str, Any]:
-            found = each["image"][:, :1]
-            parts = diagnostics.class_intervals(found)._asdict() if len(found) else {}
+            found = each["image"]
+            parts = diagnostics.class_intervals(found[:, :1])._asdict() if len(found) else {}
             return unknown | {name: part[0] for name, part in parts.items()}
 
         return {
@@ -380,7 +389,8 @@ class Images:
 
     def _entropy(self) -> dict[str, Any]:
         def columns(each: Predictions) -> dict[str, Any]:
-            inside, outside = (diagnostics.score_ecdf(part) if len(part) else None for part in each.entropies)
+            found = (each.entropy(name) for name in ("test", "ood"))
+            inside, outside = (diagnostics.score_ecdf(part) if len(part) else None for part in found)
             auroc = each.detection().auroc if math.isfinite(each.detection().auroc) else None
             return {"inside": inside and inside._asdict(), "outside": outside and outside._asdict(), "auroc": auroc}
 

@@ -52,12 +52,12 @@ def test_every_part_is_there(gallery: ImageRace) -> None:
 def test_figures_are_those_of_the_draws(gallery: ImageRace) -> None:
     predictions, images = gallery.measure.predictions[1], gallery.measure.images
     target, rows = gallery.entries[1].target, images.scaled("test")
-    cache = predictions.caches["test"]
-    theta = cache.draws(1000)
-    assert len(theta) == cache.asked > 5
+    table = predictions.tables["test"]
+    theta = table.draws(table.keys)
+    assert len(theta) == len(predictions["test"]) > 5
     with torch.no_grad():
         each = torch.softmax(target.outputs(theta, torch.as_tensor(rows[0])), -1).double().numpy()
-    assert np.allclose(cache.probabilities, each, atol=1e-5)
+    assert np.allclose(predictions["test"], each, atol=1e-5)
     mean, y = each.mean(0), images.y_test
     found = predictions.scores()
     assert found["accuracy"] == pytest.approx((mean.argmax(1) == y).mean())
