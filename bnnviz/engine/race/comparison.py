@@ -63,6 +63,7 @@ class Comparison:
             return self.entry_class(self.spec.entries[number], target=target)
         entry = self.entry_class.restore(saved["run"], target=target)
         entry.load(saved)
+        entry.show_here()
         return entry
 
     @property
