@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import torch
 
 from bnnviz.engine.evaluation.predictions import chosen_draws, scores, weights
 from bnnviz.engine.race.estimates import (
@@ -19,6 +18,8 @@ from bnnviz.engine.race.estimates import (
     TrueMoments,
     error,
     known_truth,
+    loaded_arrays,
+    saved_arrays,
     worst_mixing,
 )
 from bnnviz.engine.race.reference import Reference
@@ -51,8 +52,6 @@ class Errors:
     ranked_by: ClassVar[str] = "error"
     #: Frame parts available per sampler.
     pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
-    #: The phase of a race whose samplers have ended.
-    phase: ClassVar[str] = "reference"
 
     def __init__(self, race: Any, target: Target | None, measured: bool) -> None:
         self._race, self._target = race, race.entries[0].target
@@ -88,34 +87,19 @@ class Errors:
         """Whether the reference has more to do."""
         return self.reference is not None and not self.reference.finished
 
-    @property
-    def steps(self) -> int:
-        """Steps of the reference."""
-        return 0 if self.reference is None else self.reference.steps
-
     def advance(self, seconds: float) -> int:
         """Advance the reference for about the given seconds; return the number of steps."""
         return self.reference.advance(seconds)
 
     def save(self) -> dict[str, Any]:
         """Return the recorded estimates and the reference as tensors and plain values."""
-        notes = [
-            [
-                (note.gradients, note.draws, [None if a is None else torch.as_tensor(a) for a in note.moments])
-                for note in each
-            ]
-            for each in self.recorded
-        ]
+        notes = [[(*note[:2], *saved_arrays(note.moments)) for note in each] for each in self.recorded]
         return {"notes": notes, "reference": None if self.reference is None else self.reference.save()}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Restore estimates and reference."""
         self.recorded = [
-            [
-                Note(*counts, MomentEstimates(*(None if a is None else a.numpy() for a in moments)))
-                for *counts, moments in each
-            ]
-            for each in saved["notes"]
+            [Note(*note[:2], MomentEstimates(*loaded_arrays(note[2:]))) for note in each] for each in saved["notes"]
         ]
         if self.reference is not None:
             self.reference.load(saved["reference"])
@@ -184,14 +168,6 @@ class Errors:
             lost = float(entry.gradients) if entry.diverged else math.nan
             curves.append(named | dict(zip(_ERRORS, columns, strict=True)) | {"diverged": lost})
         return curves
-
-    def summary(self) -> dict[str, Any]:
-        """Return what a summary of the race has of the errors."""
-        return {"curves": self.curves()}
-
-    def lacks(self, number: int) -> bool:
-        """Whether a sampler has no results."""
-        return not self.recorded[number]
 
     # views
 

@@ -148,7 +148,6 @@ class Images:
     errors: ClassVar[bool] = False
     ranked_by: ClassVar[str] = "nll"
     pictures: ClassVar[tuple[str, ...]] = ()
-    phase: ClassVar[str] = "racing"
     share: ClassVar[float] = 0.3  # of the sampling time
     scores: ClassVar[list[str]] = [*_SCORES, "auroc"]
     columns: ClassVar[list[str]] = ["rhat", "ess", "ess_per_s", "ess_per_million", *scores]
@@ -159,7 +158,7 @@ class Images:
         data = getattr(race.entries[0].target, "data_set", None)
         if not isinstance(data, ImageSet):
             raise BnnvizError("This race requires a target with images.", "target")
-        self._race, self.images, self.steps = race, data, 0
+        self._race, self.images = race, data
         self.predictions = [Predictions(entry, data) for entry in race.entries]
         self.wall, self.ood = WALLS[0], _first_ood(data)
         #: The source of the image: ``index`` of a test image, ``attacked`` or ``drawn``.
@@ -186,7 +185,6 @@ class Images:
             each.look(name, _LOOK_S)
         else:
             next(each for each in self.predictions if each.attack_due).attack()
-        self.steps += 1
         return 1
 
     def _ask(self, name: str, rows: np.ndarray) -> None:
@@ -261,14 +259,6 @@ class Images:
         each = self.predictions[number]
         mixing = each.entry.mixing() if each.entry.store.common(each.entry.alive) else {}
         return mixing | each.scores() | {"auroc": each.detection().auroc}
-
-    def summary(self) -> dict[str, Any]:
-        """Return what a summary of the race has of the predictions beside the table."""
-        return {}
-
-    def lacks(self, number: int) -> bool:
-        """Whether a sampler has no results."""
-        return not self._race.entries[number].drawn
 
     def standing(self, rows: list[dict[str, Any]]) -> str:
         """Describe the best predictions and the best out-of-distribution detection."""

@@ -54,7 +54,8 @@ class Race(Comparison):
                 entry.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
         self.measure = self.measure_class(self, target, measured)
         self._search: StartSearch | None = None
-        self._raced, self._measured = (0.0, 0.0) if saved is None else saved["shares"]  # seconds
+        # Seconds of the samplers and of the measure, and steps of the latter
+        self._raced, self._measured, self._looks = (0.0, 0.0, 0) if saved is None else saved["shares"]
         if saved is not None:
             self.measure.load(saved["measure"])
             self._end_phase()
@@ -71,7 +72,7 @@ class Race(Comparison):
     @property
     def steps(self) -> int:
         """Steps of all samplers so far, and of the measure."""
-        return super().steps + self.measure.steps
+        return super().steps + self._looks
 
     @property
     def progress(self) -> float:
@@ -110,12 +111,14 @@ class Race(Comparison):
         begun = time.perf_counter()
         done = self.measure.advance(seconds)
         self._measured += time.perf_counter() - begun
+        self._looks += done
         return done
 
     def _end_phase(self) -> None:
         if not self.going:
             # Without surviving samplers there is nothing to measure.
-            self.phase = self.measure.phase if self.measure.busy and self.error is None else "done"
+            waits = "racing" if self.measure.reference_status is None else "reference"
+            self.phase = waits if self.measure.busy and self.error is None else "done"
 
     # the start
 
@@ -187,7 +190,7 @@ class Race(Comparison):
             "phase": self.phase,
             "device": str(self.device),
             "kernel": next(slowest for slowest in ("compiling", "eager", "compiled") if slowest in kernels),
-            "step": sum(entry.steps for entry in entries),
+            "step": self.steps,
             "gradients": spent,
             "gradients_per_s": self._rate,
             "budget": self.spec.budget,
@@ -226,11 +229,7 @@ class Race(Comparison):
         for name, entry in named:
             if entry.lost and not entry.diverged:
                 parts.append(f"{name}: {entry.lost} of {len(entry.alive)} chains diverged.")
-        spent = [
-            name
-            for number, (name, entry) in enumerate(named)
-            if entry.over and not entry.diverged and self.measure.lacks(number)
-        ]
+        spent = [name for name, entry in named if entry.over and not entry.diverged and not entry.drawn]
         if spent:
             parts.append(
                 f"{' and '.join(spent)} spent all on tuning and warm-up: give a larger budget or fewer chains."
@@ -282,6 +281,7 @@ class Race(Comparison):
 
     def summary(self) -> dict[str, Any]:
         """Return the output of ``bnnviz race --json``: the spec and the results as plain JSON."""
+        curves = self.measure.parts.get("curves", dict)()
         return {
             **{name: value for name, value in self.spec.to_json().items() if name != "entries"},
             "dim": self.entries[0].target.dim,
@@ -291,9 +291,9 @@ class Race(Comparison):
             "reference": self.measure.reference_status,
             "statement": self._message(),
             "entries": self.table(),
-            **self.measure.summary(),
+            "curves": curves.get("entries"),
             "notes": self.notes,
         }
 
     def _save(self) -> dict[str, Any]:
-        return {"shares": (self._raced, self._measured), "measure": self.measure.save()}
+        return {"shares": (self._raced, self._measured, self._looks), "measure": self.measure.save()}

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 import numpy as np
-import torch
 
 from bnnviz import samplers
-from bnnviz.engine.race.estimates import Estimates, TrueMoments, worst_mixing
+from bnnviz.engine.race.estimates import Estimates, TrueMoments, loaded_arrays, saved_arrays, worst_mixing
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.specs.race import RaceSpec
@@ -33,7 +32,7 @@ class Reference:
     def __init__(self, spec: RaceSpec, target: Target | None = None) -> None:
         self.spec, self._own = reference_spec(spec, target), target
         self.title = samplers.REGISTRY.get(self.spec.sampler).title
-        self.steps, self.error = 0, None
+        self.error: str | None = None
         self._run: Run | None = None
         self._estimates: Estimates | None = None
         #: Current means and standard deviations; None with too few draws.
@@ -59,7 +58,6 @@ class Reference:
             self._begin(Run(self.spec, target=self._own))
         run = self._run
         steps = run.advance(seconds)
-        self.steps += steps
         if run.phase == "failed":
             self.error, self.finished = f"The reference run failed: {run.error}", True
         elif run.finished or self._pace.due:
@@ -79,7 +77,7 @@ class Reference:
 
     def save(self) -> dict[str, Any]:
         """Return its run and results as tensors and plain values."""
-        truth = None if self.truth is None else [torch.as_tensor(part) for part in self.truth]
+        truth = None if self.truth is None else saved_arrays(self.truth)
         run = None if self._run is None else self._run.checkpoint()
         return {"run": run, "truth": truth, "status": self._status, "ended": (self.finished, self.error, self._goal)}
 
@@ -89,8 +87,7 @@ class Reference:
             return
         if saved["run"] is not None:
             self._begin(Run.restore(saved["run"], target=self._own))
-            self.steps = self._run.steps
-        self.truth = None if saved["truth"] is None else TrueMoments(*(part.numpy() for part in saved["truth"]))
+        self.truth = None if saved["truth"] is None else TrueMoments(*loaded_arrays(saved["truth"]))
         self._status, (self.finished, self.error, self._goal) = saved["status"], saved["ended"]
 
     def _measure(self, run: Run) -> None:
