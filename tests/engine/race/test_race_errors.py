@@ -96,7 +96,14 @@ def test_a_network_is_measured_against_a_reference_that_is_kept(monkeypatch):
     entries = (("hmc", {"mode_steps": 200}), ("sgld", {"mode_steps": 200, "step_size": 1e-6}))
     race = Race(race_of(*entries, budget=150_000, **network))
     assert race.measure.truth is None
+    while not race.measure.reference_status["draws"]:
+        race.advance(0.05)
+    saved = race.checkpoint()
     finished(race)
+    reference._MADE.clear()
+    resumed = finished(Race.restore(saved))
+    assert np.array_equal(resumed.measure.truth.mean, race.measure.truth.mean)
+    assert resumed.frame(["caption"]) == race.frame(["caption"]) | {"seq": 1}
     reported = race.frame(["table"])["table"]["reference"]
     assert reported["finished"] and reported["draws"] == 480 and math.isfinite(reported["rhat"])
     rows = race.table()
