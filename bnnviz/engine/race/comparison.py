@@ -150,8 +150,8 @@ class Comparison:
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the requested parts, ``path.2`` as that of one sampler."""
         self._seq += 1
-        frame: dict[str, Any] = {"seq": self._seq}
-        parts, pictures = self.parts(), dict[int, list[str]]()
+        parts, frame = self.parts(), {"seq": self._seq}
+        pictures: dict[int, list[str]] = {}
         for name in want:
             part, _, number = name.partition(".")
             if number.isdecimal() and int(number) < len(self.entries):

@@ -62,7 +62,8 @@ class Predictions:
         self.course: list[CoursePoint] = []
         self.attacks: list[dict[str, Any]] = []  # results of the last attack, one per strength
         self.attacked = 0  # draws when it began
-        self._changes, self._found = 0, dict[Any, tuple[int, Any]]()
+        self._changes = 0  # of the predictions
+        self._found: dict[str, tuple[int, Any]] = {}
 
     def ask(self, name: str, rows: np.ndarray) -> None:
         """Predict other rows (rows, ...)."""
