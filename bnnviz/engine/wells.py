@@ -60,10 +60,11 @@ class Side(Entry):
         return self.finished or self.steps >= self.limit
 
     def collect(self, rows: Draws) -> None:
-        """Keep draws, and count them in bins."""
-        super().collect(rows)
+        """Count the draws of all chains in bins, and keep those of the watched one."""
         at = rows.chain * self.counts.shape[1] + torch.bucketize(rows.x[:, 0], self.edges)
         self.counts += torch.bincount(at, minlength=self.counts.numel()).view(self.counts.shape)
+        watched = rows.chain == 0
+        super().collect(Draws(*(None if part is None else part[watched] for part in rows)))
 
     def _keep(self, step_batch: StepBatch) -> None:
         for step, info in enumerate(step_batch.infos):
