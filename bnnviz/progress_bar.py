@@ -31,7 +31,7 @@ def share(run: Any) -> float:
     """Return the completed share, 0 to 1, of a run or race, or of the reference that a race waits for."""
     if run.phase != "reference":
         return run.progress
-    status = run.reference.status()
+    status = run.measure.reference_status
     return status["draws"] / max(status["goal"], 1)
 
 

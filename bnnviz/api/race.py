@@ -48,13 +48,13 @@ class BackgroundRace(WithFigures):
     def table(self) -> list[dict[str, Any]]:
         """Metrics of each sampler, best first. Unavailable metrics are nan and are not ranked."""
         with self._lock:
-            return self._run.view.table()
+            return self._run.table()
 
     @property
     def curves(self) -> list[dict[str, Any]]:
         """Errors and numbers of gradients of each sampler, as arrays."""
         with self._lock:
-            return self._run.view.curves()
+            return self._run.measure.curves()
 
     @property
     def statement(self) -> str:

@@ -12,6 +12,7 @@ from bnnviz.cli import options
 from bnnviz.cli.output import FAILED, INTERRUPTED, console, failure, print_json, print_rows, say, short, table, text
 from bnnviz.cli.sample import drive
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.leaderboard import COLUMNS, SCORES
 from bnnviz.files import to_json
 from bnnviz.specs import catalogue
 from bnnviz.specs.race import DEFAULT_BUDGET, SHARED, RaceSpec
@@ -21,21 +22,8 @@ if TYPE_CHECKING:
 
     from bnnviz.engine.race.race import Race
 
-#: The columns of a sampler's row, as far as the target has them.
-_COLUMNS = {
-    "error": "error",
-    "error_low": "from",
-    "error_high": "to",
-    "rhat": "R-hat",
-    "ess": "ESS",
-    "ess_per_s": "ESS/s",
-    "ess_per_million": "/10⁶ grad.",
-    "nll": "NLL",
-    "rmse": "RMSE",
-    "accuracy": "accuracy",
-    "ece": "ECE",
-    "seconds": "seconds",
-}
+#: The columns of a sampler's row, as far as the target has them, under the headings of the leaderboard.
+_COLUMNS = (*("error", "error_low", "error_high", "rhat", "ess", "ess_per_s", "ess_per_million"), *SCORES, "seconds")
 
 app, wells_app = typer.Typer(), typer.Typer()
 
@@ -183,7 +171,7 @@ def _print(race: Race, as_json: bool) -> None:
         return
     frame = race.frame(["table", "caption"])
     rows, caption = to_json(frame["table"]["rows"]), frame["caption"]
-    shown = {name: head for name, head in _COLUMNS.items() if name in rows[0]}
+    shown = {each.name: each.head for each in COLUMNS if each.name in _COLUMNS and each.name in rows[0]}
     console().print(table("", "sampler", *shown.values(), rows=(_cells(row, shown) for row in rows)))
     console().print(" ".join(part for part in (caption["text"], caption["warning"]) if part), highlight=False)
 

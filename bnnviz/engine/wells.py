@@ -1,8 +1,7 @@
-"""Compare FuncHMC with HMC on the double well: many runs of each in lock-step, one of them watched."""
+"""Compare FuncHMC with HMC on the double well: two runs of 400 chains each, the first chain of which is watched."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz import diagnostics, samplers, targets
-from bnnviz.engine.comparison import SamplerComparison
+from bnnviz import diagnostics
+from bnnviz.engine.race.comparison import Comparison, Entry
+from bnnviz.engine.run.initialization import Start
 from bnnviz.errors import BnnvizError
 from bnnviz.numerals import number
-from bnnviz.samplers.random import RandomNumbers
-from bnnviz.specs.wells import FUNCTIONAL, POINT, TARGET, WellsSpec
+from bnnviz.samplers.observers import Draws, StepBatch
+from bnnviz.specs.wells import FUNCTIONAL, POINT, RUNS, WellsSpec
 
-RUNS = 400
 _COVERED = 0.2  # of the draws on either side: both wells are covered
 _BINS, _POINTS = 40, 241
 _SHOWN = 40  # functionals, and points, in a picture
@@ -29,7 +28,7 @@ _SIDES = {"func": FUNCTIONAL, "point": POINT}
 
 
 class _Moved(NamedTuple):
-    """A move of the watched run: the functional's coefficients or the point, and the parts of its energy."""
+    """A move of the watched chain: the functional's coefficients or the point, and the parts of its energy."""
 
     at: Tensor
     accepted: bool
@@ -38,147 +37,124 @@ class _Moved(NamedTuple):
     kinetic: float
 
 
-class Side:
-    """One sampler, of functionals or points: the states of all runs, the watched run's moves, and histograms."""
+class Side(Entry):
+    """Run one sampler, of functionals or points, and keep moves of the watched chain and histograms of all."""
 
-    def __init__(self, sampler: samplers.Sampler, state: Any, edges: Tensor, rng: RandomNumbers) -> None:
-        self.sampler, self.state, self._edges, self._rng = sampler, state, edges, rng
-        self.moves: list[_Moved] = []
-        self.counts = torch.zeros(RUNS, len(edges) + 1, dtype=torch.float64)  # the outer two are outside the window
-        self.right = torch.zeros(RUNS, dtype=torch.float64)
-        self.places: list[Tensor] = []  # of all runs, (runs,) each move
-        self.draws: list[Tensor] = []  # of the watched run
-        self.accepted = 0.0
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.limit = 0  # moves
+        self.edges = torch.linspace(*self.target.window()[0], _BINS + 1, dtype=torch.float64)
+        self.counts = torch.zeros(RUNS, _BINS + 2, dtype=torch.float64)  # the outer two are outside the window
+        self.places: list[Tensor] = []  # means or points (chains,) after each move
+        self.moves: list[_Moved] = []  # the last
+        self.listeners.append(self._keep)
 
-    def move(self) -> None:
-        """Move every run once, and draw."""
-        self.state, info = self.sampler.step(self._rng, self.state)
-        self.accepted += float(info.accepted.mean())
-        self.places.append(self.state.x[:, 0].clone())
-        state, accepted = self.state, bool(info.accepted[0])
-        if self.sampler.traits.functional:
-            z = self._rng.normal((RUNS, self.sampler.draws_each, 1), state.c.dtype)
-            draws = self.sampler.reading.at(state.c, z)[..., 0]
-            energy = [float(part[0]) for part in (info.potential, info.entropy, info.kinetic)]
-            self.moves.append(_Moved(state.c[0].clone(), accepted, *energy))
-        else:
-            draws, potential = state.x, float(self.sampler.target.potential(state.x[:1]))
-            kinetic = 0.5 * float(state.momentum[0].square().sum())
-            self.moves.append(_Moved(state.x[0], accepted, potential, 0.0, kinetic))
-        self.draws.append(draws[0].clone())
-        self.right += (draws > 0).sum(1)
-        at = torch.bucketize(draws, self._edges)
-        self.counts.scatter_add_(1, at, torch.ones_like(draws))
+    @property
+    def spent(self) -> int:
+        """Moves so far."""
+        return self.steps
+
+    @property
+    def over(self) -> bool:
+        """Whether all moves are made, or no chain is left."""
+        return self.finished or self.steps >= self.limit
+
+    def collect(self, rows: Draws) -> None:
+        """Count the draws of all chains in bins, and keep those of the watched one."""
+        at = rows.chain * self.counts.shape[1] + torch.bucketize(rows.x[:, 0], self.edges)
+        self.counts += torch.bincount(at, minlength=self.counts.numel()).view(self.counts.shape)
+        watched = rows.chain == 0
+        super().collect(Draws(*(None if part is None else part[watched] for part in rows)))
+
+    def _keep(self, step_batch: StepBatch) -> None:
+        for step, info in enumerate(step_batch.infos):
+            state = step_batch.state_after(step)
+            self.places.append(state.x[:, 0].clone())
+            if self.sampler.traits.functional:
+                at, energy = state.c[0], [float(part[0]) for part in (info.potential, info.entropy, info.kinetic)]
+            else:
+                at, energy = state.x[0], [float(state.potential[0]), 0.0, 0.5 * float(state.momentum[0].square().sum())]
+            self.moves = [*self.moves, _Moved(at.clone(), bool(info.accepted[0]), *energy)][-_LEDGER:]
+
+    @property
+    def watched_draws(self) -> np.ndarray:
+        """Draws (draws,) of the watched chain, evenly thinned."""
+        draws = self.store.buffer[0, : self.store.counts[0], 0].numpy()
+        return draws[:: max(1, len(draws) // _DRAWS)]
 
     def distances(self, mass: Tensor) -> Tensor:
-        """Return the total variation (runs,) between the draws of each run and the truth, in bins."""
+        """Return the total variation (chains,) between the draws of each chain and the truth, in bins."""
         share = self.counts / self.counts.sum(1, keepdim=True).clamp_min(1.0)
         return 0.5 * (share - mass).abs().sum(1)
 
     def covered(self) -> Tensor:
-        """Return for each run (runs,) whether a fifth of its draws is on either side."""
-        share = self.right / self.counts.sum(1).clamp_min(1.0)
-        return torch.minimum(share, 1 - share) >= _COVERED
+        """Return for each chain (chains,) whether a fifth of its draws is on either side."""
+        right = self.counts[:, 1 + _BINS // 2 :].sum(1) / self.counts.sum(1).clamp_min(1.0)
+        return torch.minimum(right, 1 - right) >= _COVERED
+
+    def save(self) -> dict[str, Any]:
+        """Return the run's checkpoint, counts and moves."""
+        return super().save() | {"counts": self.counts, "places": self.places, "moves": [tuple(m) for m in self.moves]}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Restore counts and moves."""
+        self.counts, self.places = saved["counts"], saved["places"]
+        self.moves = [_Moved(*move) for move in saved["moves"]]
 
 
-class Wells(SamplerComparison):
-    """Run a `WellsSpec` of FuncHMC and HMC from N(0, sd^2); views show the first run."""
+class Wells(Comparison):
+    """Run a `WellsSpec`: FuncHMC from N(0, sd^2) and HMC from draws of it; views show the first chain."""
 
     spec_class: ClassVar[type[WellsSpec]] = WellsSpec
+    entry_class: ClassVar[type[Side]] = Side
     fixed: ClassVar[str] = "Nothing can change while the wells are sampled; begin again."
-    parts: ClassVar[tuple[str, ...]] = ("status", "caption", "table", "wells", "ledger", "pooled", "ratio")
 
-    def __init__(self, spec: WellsSpec) -> None:
-        super().__init__(spec)
-        self.device = torch.device("cpu")
-        self.seconds = 0.0
-        self.notes: list[str] = []
-        self.error: str | None = None
-        self._seq = 0
+    def __init__(self, spec: WellsSpec, *, saved: dict[str, Any] | None = None) -> None:
+        super().__init__(spec.checked(), saved=saved)
         self._values = self.spec.settings
-        self.target = targets.REGISTRY.get(TARGET)(reading=self._values["reading"]).to("cpu", torch.float64)
-        low, high = self.target.window()[0]
-        self.line = np.linspace(low, high, _POINTS)
-        self.edges = torch.linspace(low, high, _BINS + 1, dtype=torch.float64)
+        self.sides: dict[str, Side] = dict(zip(_SIDES, self.entries, strict=True))
+        for side in self.entries:
+            side.limit = self._values["moves"]
+        self.target, edges = self.entries[0].target, self.entries[0].edges.numpy()
+        self.line = np.linspace(edges[0], edges[-1], _POINTS)
         # The density on the line, and its mass in the bins.
         fine = np.linspace(-6, 6, 48_001)
         weight = np.exp(-self.target.potential(torch.as_tensor(fine[:, None])).numpy())
         weight /= np.trapezoid(weight, fine)
         below = np.concatenate([[0.0], np.cumsum(0.5 * (weight[1:] + weight[:-1]) * np.diff(fine))])
-        at = np.interp(self.edges.numpy(), fine, below)
         self.truth = np.interp(self.line, fine, weight)
-        self._mass = torch.as_tensor(np.diff(np.concatenate([[0.0], at, [1.0]])))
+        self.mass = torch.as_tensor(np.diff(np.concatenate([[0.0], np.interp(edges, fine, below), [1.0]])))
         sd = self._values["first_sd"]
         self._first = np.exp(-0.5 * (self.line / sd) ** 2) / (sd * (2 * np.pi) ** 0.5)  # functional, as a density
-        self.rng = torch.Generator().manual_seed(self._values["seed"])
-        self.sides: dict[str, Side] = {}
-        self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})  # after so many steps
+        self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})  # after so many moves
 
     @property
     def steps(self) -> int:
-        """Moves of both samplers so far."""
-        return len(self.sides["point"].moves) if self.sides else 0
-
-    @property
-    def gradients(self) -> int:
-        """Gradients of one run of each sampler; a mean of U counts those of its quadrature."""
-        return self.steps * sum(side.sampler.gradients_per_step for side in self.sides.values())
+        """Moves that each sampler has made."""
+        return min(side.steps for side in self.entries)
 
     @property
     def progress(self) -> float:
         """Share of the moves that are made."""
         return self.steps / self._values["moves"]
 
-    def prepare(self) -> None:
-        """Initialize both samplers."""
-        if self.phase != "start":
-            return
-        values = self._values
-        names = ("step_size", "num_leapfrog_steps", "momentum_persistence")
-        shared = {name: values[name] for name in names} | {"metric": "unit"}
-        functional = {name: values[name] for name in ("form", "terms", "entropy", "first_sd", "draws_each")}
-        func = samplers.REGISTRY.get(FUNCTIONAL)(**shared, **functional)
-        hmc = samplers.REGISTRY.get(POINT)(**shared, jitter=False)
-        x0 = values["first_sd"] * torch.randn(RUNS, 1, generator=self.rng, dtype=torch.float64)
-        sides: dict[str, Side] = {}
-        for name, sampler in (("func", func), ("point", hmc)):
-            sampler.prepare(self.target, None)
-            rng = RandomNumbers(self.rng)
-            # Nothing is tuned: the step size is given.
-            state = sampler.freeze(rng, sampler.init(x0, rng))
-            sides[name] = Side(sampler, state, self.edges, rng)
-        # At once: another thread may query the progress.
-        self.sides = sides
+    def _prepare_some(self) -> None:
+        """Start both samplers."""
+        rng = torch.Generator().manual_seed(self._values["seed"])
+        x0 = self._values["first_sd"] * torch.randn(RUNS, 1, generator=rng, dtype=torch.float64)
+        for side in self.entries:
+            side.set_out(Start(x0, None))
         self.phase = "sampling"
 
-    def advance(self, seconds: float = 0.02) -> int:
-        """Work for about ``seconds``; return the number of moves."""
-        begun, first = time.perf_counter(), self.steps
-        if self.phase == "start":
-            self.prepare()
-            return 0
-        while not self.finished and time.perf_counter() - begun < seconds:
-            self.step_proposal()
-        return self.steps - first
-
-    def step_proposal(self) -> None:
-        """Move both samplers once."""
-        self.prepare()
-        if self.finished:
-            return
-        begun, threads = time.perf_counter(), torch.get_num_threads()
-        torch.set_num_threads(1)  # faster for so few numbers
-        for side in self.sides.values():
-            side.move()
-        torch.set_num_threads(threads)
-        self.seconds += time.perf_counter() - begun
-        if self.steps >= self._values["moves"]:
+    def _end_phase(self) -> None:
+        """Note the end of the first sampler: a failed one has no moves to compare with."""
+        if any(side.over for side in self.entries):
             self.phase = "done"
 
     def step_event(self) -> None:
         """Step until both have accepted a move, or all are made."""
         self.step_proposal()
-        while not self.finished and not all(side.moves[-1].accepted for side in self.sides.values()):
+        while not self.finished and not all(side.moves[-1].accepted for side in self.entries):
             self.step_proposal()
 
     # ---- views
@@ -188,7 +164,7 @@ class Wells(SamplerComparison):
         return {
             "spec": self.spec.to_json(),
             "title": f"FuncHMC and HMC on {self.target.describe_value()}",
-            "emits": list(self.parts),
+            "emits": list(self.parts()),
             "x": self.line,
             "truth": self.truth,
             "first": self._first,
@@ -204,10 +180,9 @@ class Wells(SamplerComparison):
         outside = max(0.0, 1 - float(np.trapezoid(self._first, self.line)))
         return float(0.5 * (np.trapezoid(np.abs(self._first - self.truth), self.line) + outside))
 
-    def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the requested `parts`; before the start only the status."""
-        self._seq += 1
-        makers: dict[str, Callable[[], dict[str, Any]]] = {
+    def parts(self) -> dict[str, Callable[[], dict[str, Any]]]:
+        """Return the builders of the parts of a frame, by name."""
+        return {
             "status": self._status,
             "caption": self._caption,
             "table": self._table,
@@ -216,8 +191,6 @@ class Wells(SamplerComparison):
             "pooled": self._pooled,
             "ratio": self._ratio,
         }
-        known = self.parts if self.sides else ("status",)
-        return {"seq": self._seq} | {name: makers[name]() for name in want if name in known}
 
     def _status(self) -> dict[str, Any]:
         return {
@@ -226,30 +199,29 @@ class Wells(SamplerComparison):
             "kernel": "eager",
             "step": self.steps,
             "moves": self._values["moves"],
-            "gradients": self.gradients,
+            "gradients": self.gradients // RUNS,
             "elapsed": self.seconds,
             "progress": self.progress,
-            "message": "",
+            "message": " ".join(self.notes),
         }
 
     def figures(self) -> dict[str, dict[str, float]]:
         """Return the results so far of each sampler by its registered name.
 
-        ``distance``: total variation of the watched run's draws from the truth, in 40 bins; ``median``: over all runs;
-        ``covered``: fraction of runs with a fifth of their draws on either side; ``accepted``; ``crossings`` of the
-        barrier by the watched run's mean or point, and ``crossings_mean`` over all runs; ``longest``: its longest stay
-        in moves; ``stay``: mean moves of a stay over all runs; ``gradients`` of a move.
+        ``distance``: total variation of the watched chain's draws from the truth, in 40 bins; ``median``: over all
+        chains; ``covered``: fraction of chains with a fifth of their draws on either side; ``accepted``; ``crossings``
+        of the barrier by the watched chain's mean or point, and ``crossings_mean`` over all chains; ``longest``: its
+        longest stay in moves; ``stay``: mean moves of a stay over all chains; ``gradients`` of a move.
         """
         found = {}
         for name, side in self.sides.items():
-            distances = side.distances(self._mass)
-            places = torch.stack(side.places, 1).numpy()
-            crossed = diagnostics.crossings(places)
+            distances = side.distances(self.mass)
+            crossed = diagnostics.crossings(torch.stack(side.places, 1).numpy())
             found[_SIDES[name]] = {
                 "distance": float(distances[0]),
                 "median": float(distances.median()),
                 "covered": float(side.covered().double().mean()),
-                "accepted": side.accepted / self.steps,
+                "accepted": side.stats["accepted"],
                 "crossings": int(crossed.count[0]),
                 "crossings_mean": float(crossed.count.mean()),
                 "longest": int(crossed.longest[0]),
@@ -268,7 +240,7 @@ class Wells(SamplerComparison):
             return {"text": text, "kind": "phase", "warning": "", "remedies": []}
         figures = self.figures()
         func, hmc = figures[FUNCTIONAL], figures[POINT]
-        fates = ["accepted" if self.sides[name].moves[-1].accepted else "rejected" for name in _SIDES]
+        fates = ["accepted" if side.moves[-1].accepted else "rejected" for side in self.entries]
         fate = f"FuncHMC {fates[0]}; HMC {fates[1]}" if fates[0] != fates[1] else f"both {fates[0]}"
         text = (
             f"Move {self.steps}: {fate}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the"
@@ -311,7 +283,7 @@ class Wells(SamplerComparison):
         return each | {"first_distance": self.first_distance}
 
     def _wells(self) -> dict[str, Any]:
-        func, hmc = (self.sides[name].moves[-_SHOWN:] for name in _SIDES)
+        func, hmc = (side.moves[-_SHOWN:] for side in self.entries)
         y = np.empty((0, len(self.line)))
         if func:
             coefficients = torch.stack([move.at for move in func])
@@ -324,34 +296,32 @@ class Wells(SamplerComparison):
         }
 
     def _ledger(self) -> dict[str, Any]:
-        first = max(0, self.steps - _LEDGER)
-        part: dict[str, Any] = {"move": np.arange(first, self.steps) + 1}
-        for name in _SIDES:
-            moves = self.sides[name].moves[first:]
+        count = min(self.steps, _LEDGER)
+        part: dict[str, Any] = {"move": np.arange(self.steps - count, self.steps) + 1}
+        for name, side in self.sides.items():
             for column in ("potential", "entropy", "kinetic"):
-                part[f"{name}_{column}"] = np.array([getattr(move, column) for move in moves])
-            part[f"{name}_accepted"] = np.array([move.accepted for move in moves], dtype=bool)
+                part[f"{name}_{column}"] = np.array([getattr(move, column) for move in side.moves])
+            part[f"{name}_accepted"] = np.array([move.accepted for move in side.moves], dtype=bool)
         return part
 
     def _pooled(self) -> dict[str, Any]:
-        edges = self.edges.numpy()
+        edges = self.entries[0].edges.numpy()
         width = edges[1] - edges[0]
         part: dict[str, Any] = {"x": edges[:-1] + width / 2, "width": width}
         for name, side in self.sides.items():
             part[name] = (side.counts[0, 1:-1] / side.counts[0].sum().clamp_min(1.0) / width).numpy()
             part[f"{name}_draws"] = int(side.counts[0].sum())
-            part[f"{name}_distance"] = float(side.distances(self._mass)[0]) if self.steps else float("nan")
+            part[f"{name}_distance"] = float(side.distances(self.mass)[0]) if self.steps else float("nan")
         return part
 
     def _ratio(self) -> dict[str, Any]:
         """Return the ratio of the truth's density to that of each sampler's draws, by KLIEP from samples of both."""
         if self._ratios[0] != self.steps:
-            self._ratios = self.steps, {name: self._ratio_of(side) for name, side in self.sides.items()}
+            found = {name: self._ratio_of(side.watched_draws) for name, side in self.sides.items()}
+            self._ratios = self.steps, found
         return {"x": self.line, **self._ratios[1]}
 
-    def _ratio_of(self, side: Side) -> np.ndarray:
-        draws = torch.cat(side.draws).numpy() if side.draws else np.empty(0)
-        draws = draws[:: max(1, len(draws) // _DRAWS)]
+    def _ratio_of(self, draws: np.ndarray) -> np.ndarray:
         if len(np.unique(draws)) < _FEWEST:
             return np.full(len(self.line), np.nan)
         benchmark = self.target.exact_draws(_BENCHMARK, self._values["seed"])[:, 0]

@@ -1,7 +1,8 @@
-"""Run a figure of the Lab: its summary, and parts of its last frame."""
+"""Run a figure of a page: its summary, and parts of its last frame."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.drive import drive
@@ -9,6 +10,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.experiments.predictive_run import outcome
 from bnnviz.files import to_json
 from bnnviz.specs.run import Spec
+from bnnviz.specs.wells import WellsSpec
 
 if TYPE_CHECKING:
     from bnnviz.experiments.pdmp.figures1_2_4 import FrameExperiment
@@ -16,12 +18,13 @@ if TYPE_CHECKING:
 _SLICE_S, _SHORT_S = 0.5, 0.005
 _MOVING = ("envelope",)
 _LATE, _EVENTS = 0.5, 3  # share of the run before events are inspected, and number of inspected events
-_SCENE = ("dim", "names", "blocks", "emits", "plane", "data", "density", "truth")
+_SCENE = ("dim", "names", "blocks", "emits", "plane", "data", "density", "truth", "x", "first")
 
 
-def result(spec: Spec, experiment: FrameExperiment) -> dict[str, Any]:
+def result(spec: Spec | WellsSpec, experiment: FrameExperiment) -> dict[str, Any]:
     """Run a spec and return statistics of its summary, and the plotted parts with the scene data they need."""
-    run, pictures = ViewedRun(spec), experiment.pictures
+    module, name = spec.factory.split(":")
+    run, pictures = getattr(import_module(module), name)(spec), experiment.pictures
     run.watch(**experiment.watched)
     moving = _advanced(run, [name for name in pictures if name in _MOVING])
     summary, frame = run.summary(), run.frame([name for name in pictures if name not in _MOVING]) | moving

@@ -101,7 +101,7 @@ COLUMNS = (
         "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block.",
     ),
 )
-_SCORES = ("nll", "rmse", "accuracy", "ece", "auroc")
+SCORES = ("nll", "rmse", "accuracy", "ece", "auroc")
 _ERRORS = ("error", "error_low", "error_high", "error_mean", "error_sd")
 _STYLE = """<style>
 .race {border-collapse: collapse; font: 14px sans-serif} .race th, .race td {padding: 5px 11px; text-align: right}
@@ -114,7 +114,7 @@ _STYLE = """<style>
 
 def columns_for(scores: list[str], errors: bool = True) -> list[Column]:
     """Return the columns of a race whose target has these scores, and errors against a truth if it has any."""
-    left_out = {name for name in _SCORES if name not in scores} | (set() if errors else {*_ERRORS})
+    left_out = {name for name in SCORES if name not in scores} | (set() if errors else {*_ERRORS})
     return [each for each in COLUMNS if each.name not in left_out]
 
 

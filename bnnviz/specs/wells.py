@@ -10,10 +10,11 @@ import param
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
-from bnnviz.specs.run import VERSION, read_json
+from bnnviz.specs.run import VERSION, Spec, read_json
 
 #: The target, for a sampler of functionals and for one of points.
 TARGET, FUNCTIONAL, POINT = "double_well", "func_hmc", "hmc"
+RUNS = 400  # chains of each sampler
 
 
 class WellsSettings(param.Parameterized):
@@ -92,6 +93,22 @@ class WellsSpec:
     def replace(self, **changes: Any) -> Self:
         """Return the same with some fields changed (not checked)."""
         return replace(self, **changes)
+
+    @property
+    def entries(self) -> tuple[Spec, Spec]:
+        """The runs of both samplers; nothing is tuned, as the step size is given."""
+        values = self.settings
+        both = ("step_size", "num_leapfrog_steps", "momentum_persistence")
+        shared = {name: values[name] for name in both} | {"metric": "unit"}
+        functional = {name: values[name] for name in ("form", "terms", "entropy", "first_sd", "draws_each")}
+        run = {"target": TARGET, "target_settings": {"reading": values["reading"]}, "chains": RUNS, "draws": None}
+        run |= {"warmup": 0, "seed": values["seed"], "device": "cpu", "dtype": "float64"}
+        func = Spec(sampler=FUNCTIONAL, settings=shared | functional, **run)
+        return func, Spec(sampler=POINT, settings=shared | {"jitter": False}, **run)
+
+    def names(self) -> list[str]:
+        """Return a label for each sampler."""
+        return ["FuncHMC", "HMC"]
 
     def differing(self) -> dict[str, Any]:
         """Return the settings that differ from the defaults."""

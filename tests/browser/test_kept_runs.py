@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 OUTAGES = 10
 MOST_GROWTH = 20 << 20  # bytes
 CHIP = "a[title='Open this run']"
+LAB = "?page=lab&target=banana&sampler=bps&play=1"
+RACE = "?page=race&target=banana&entries=bps,hmc&budget=100000000&play=1"
+WELLS = "?page=wells&moves=2000&play=1&speed=10"
 
 
 class Line:
@@ -68,8 +71,8 @@ class Line:
             writer.close()
 
 
-def playing(open_page: Callable[..., Any], url: str, least: int = 5) -> Lab:
-    lab = Lab(open_page(f"{url}?page=lab&target=banana&sampler=bps&play=1")).ready()
+def playing(open_page: Callable[..., Any], url: str, least: int = 5, query: str = LAB) -> Lab:
+    lab = Lab(open_page(f"{url}{query}")).ready()
     until(lambda: lab.number("step") >= least, 60, "it does not play")
     return lab
 
@@ -100,16 +103,43 @@ def test_reload_back_and_the_chip_find_the_run(open_page: Callable[..., Any], da
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_run_survives_twenty_page_changes(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = playing(open_page, dashboard.url)
+    run, step = lab.run(), lab.number("step")
+    for _ in range(20):
+        lab.page.goto(f"{dashboard.url}?page=papers")
+        lab.page.locator(CHIP).wait_for(timeout=30_000)
+        lab.page.go_back()
+        lab.page.wait_for_selector(".step b", timeout=60_000, state="attached")
+    reaches(lab, step)
+    assert lab.run() == run
+
+
+@pytest.mark.slow
+def test_a_recording_continues_across_a_reload(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = playing(open_page, dashboard.url)
+    lab.press("Record")
+    time.sleep(2)
+    step = lab.number("step")
+    lab.page.reload()
+    reaches(lab, step + 1)
+    lab.press("Stop recording")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("query", "least"), [(LAB, 200), (RACE, 200), (WELLS, 20)])
 def test_a_run_that_ended_without_viewers_resumes_from_its_checkpoint(
-    open_page: Callable[..., Any], dashboard: Any
+    open_page: Callable[..., Any], dashboard: Any, query: str, least: int
 ) -> None:
-    lab = playing(open_page, dashboard.url, 200)
+    lab = playing(open_page, dashboard.url, least, query)
+    left = lab.number("step")
     lab.page.goto(f"{dashboard.url}?page=papers")
     time.sleep(60)
     lab.page.locator(CHIP).click(timeout=30_000)
     lab.ready()
-    until(lambda: "checkpoint at step" in lab.statement() or lab.number("step") > 10, 60, "it was not resumed")
     step = lab.number("step")
+    assert step >= left, "it began again"
     lab.press("Play")
     reaches(lab, step + 1)
 

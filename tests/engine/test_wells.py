@@ -10,11 +10,12 @@ import torch
 from hypothesis import given, settings
 from typer.testing import CliRunner
 
-from bnnviz import samplers
 from bnnviz.cli.main import app
-from bnnviz.engine.wells import RUNS, Wells
+from bnnviz.engine.run.initialization import Start
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.wells import WellsSpec
+from bnnviz.specs.wells import RUNS, WellsSpec
 from tests.driven import finished
 from tests.specs.test_url import some
 
@@ -50,11 +51,11 @@ def test_on_the_texts_well_too() -> None:
 
 def test_draws_are_counted_right(figure: Wells) -> None:
     side = figure.sides["func"]
-    draws = torch.cat(side.draws).numpy()
-    assert side.counts.sum() == RUNS * 10 * 100
-    inside = np.histogram(draws, figure.edges.numpy())[0]
+    draws = side.watched_draws
+    assert len(draws) == 1000 and side.counts.sum() == RUNS * 10 * 100
+    inside = np.histogram(draws, side.edges.numpy())[0]
     assert np.array_equal(side.counts[0, 1:-1].numpy(), inside)
-    assert side.right[0] == (draws > 0).sum()
+    assert side.covered()[0] == (0.2 <= (draws > 0).mean() <= 0.8)
 
 
 def test_the_distance_of_the_truth_itself_is_small() -> None:
@@ -62,9 +63,9 @@ def test_the_distance_of_the_truth_itself_is_small() -> None:
     wells.prepare()
     side = wells.sides["point"]
     draws = torch.as_tensor(wells.target.exact_draws(200_000, 1)[:, 0]).expand(RUNS, -1)[:1]
-    at = torch.bucketize(draws, wells.edges)
-    side.counts[:1] = torch.bincount(at[0], minlength=len(wells.edges) + 1)
-    assert float(side.distances(wells._mass)[0]) < 0.01
+    at = torch.bucketize(draws, side.edges)
+    side.counts[:1] = torch.bincount(at[0], minlength=side.counts.shape[1])
+    assert float(side.distances(wells.mass)[0]) < 0.01
 
 
 def test_steps_and_frames_do_not_change_what_comes(figure: Wells) -> None:
@@ -79,17 +80,26 @@ def test_steps_and_frames_do_not_change_what_comes(figure: Wells) -> None:
     assert wells.steps == 10 and wells.progress == 1.0
 
 
-def test_another_thread_may_ask_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page asks how far it is while the samplers are being made."""
+@pytest.mark.parametrize("moves", [0, 4])
+def test_a_checkpoint_continues_with_the_same_draws(figure: Wells, moves: int) -> None:
     wells = Wells(WellsSpec())
-    asked = []
-    sampler = samplers.REGISTRY.get("hmc")
-    prepare = sampler.prepare
-    monkeypatch.setattr(
-        sampler, "prepare", lambda *args: (asked.append((wells.steps, wells.gradients)), prepare(*args))
-    )
-    wells.prepare()
-    assert asked == [(0, 0)]
+    for _ in range(moves):
+        wells.step_proposal()
+    resumed = Wells.restore(wells.checkpoint())
+    assert resumed.steps == moves
+    finished(resumed)
+    assert resumed.summary() == figure.summary()
+    frames = [each.frame(["wells", "ledger", "pooled", "ratio"]) for each in (resumed, figure)]
+    for part in ("wells", "ledger", "pooled", "ratio"):
+        for name, value in frames[0][part].items():
+            assert np.array_equal(value, frames[1][part][name], equal_nan=name != "accepted"), name
+
+
+def test_both_sides_are_ordinary_runs(figure: Wells) -> None:
+    """Run alone from the same point, HMC makes the draws that it makes beside FuncHMC."""
+    alone = ViewedRun(figure.spec.entries[1].replace(draws=10))
+    alone.set_out(Start(torch.randn(RUNS, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64), None))
+    assert np.array_equal(finished(alone).draws[0, :, 0], figure.sides["point"].watched_draws)
 
 
 @pytest.mark.parametrize(

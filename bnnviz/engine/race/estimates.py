@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import DrawTable, Predictor
@@ -114,6 +117,16 @@ def worst_mixing(values: np.ndarray) -> tuple[float, float]:
     if not (np.isfinite(rhat).any() and np.isfinite(ess).any()):
         return np.nan, np.nan
     return float(np.nanmax(rhat)), float(np.nanmin(ess))
+
+
+def saved_arrays(arrays: Iterable[np.ndarray | None]) -> list[Tensor | None]:
+    """Return arrays as tensors, which a checkpoint may contain."""
+    return [None if array is None else torch.as_tensor(array) for array in arrays]
+
+
+def loaded_arrays(tensors: Iterable[Tensor | None]) -> list[np.ndarray | None]:
+    """Return tensors of a checkpoint as arrays."""
+    return [None if tensor is None else tensor.numpy() for tensor in tensors]
 
 
 class Estimates:

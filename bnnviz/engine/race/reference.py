@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import numpy as np
 
 from bnnviz import samplers
-from bnnviz.engine.race.estimates import Estimates, TrueMoments, worst_mixing
+from bnnviz.engine.race.estimates import Estimates, TrueMoments, loaded_arrays, saved_arrays, worst_mixing
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.specs.race import RaceSpec
@@ -33,7 +32,7 @@ class Reference:
     def __init__(self, spec: RaceSpec, target: Target | None = None) -> None:
         self.spec, self._own = reference_spec(spec, target), target
         self.title = samplers.REGISTRY.get(self.spec.sampler).title
-        self.seconds, self.error = 0.0, None
+        self.error: str | None = None
         self._run: Run | None = None
         self._estimates: Estimates | None = None
         #: Current means and standard deviations; None with too few draws.
@@ -55,11 +54,8 @@ class Reference:
 
     def advance(self, seconds: float) -> int:
         """Work for about the given seconds; return the number of steps."""
-        begun = time.perf_counter()
         if self._run is None:
-            self._run = Run(self.spec, target=self._own)
-            self._estimates = Estimates(self._run)
-            self._goal = self.spec.chains * self.spec.draws
+            self._begin(Run(self.spec, target=self._own))
         run = self._run
         steps = run.advance(seconds)
         if run.phase == "failed":
@@ -73,8 +69,26 @@ class Reference:
                 _MADE[self._key] = self.truth, self._status
         if self.finished:
             self._run = self._estimates = None
-        self.seconds += time.perf_counter() - begun
         return steps
+
+    def _begin(self, run: Run) -> None:
+        self._run, self._estimates = run, Estimates(run)
+        self._goal = self.spec.chains * self.spec.draws
+
+    def save(self) -> dict[str, Any]:
+        """Return its run and results as tensors and plain values."""
+        truth = None if self.truth is None else saved_arrays(self.truth)
+        run = None if self._run is None else self._run.checkpoint()
+        return {"run": run, "truth": truth, "status": self._status, "ended": (self.finished, self.error, self._goal)}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Restore its run and results."""
+        if self.finished:
+            return
+        if saved["run"] is not None:
+            self._begin(Run.restore(saved["run"], target=self._own))
+        self.truth = None if saved["truth"] is None else TrueMoments(*loaded_arrays(saved["truth"]))
+        self._status, (self.finished, self.error, self._goal) = saved["status"], saved["ended"]
 
     def _measure(self, run: Run) -> None:
         """Update the estimates."""

@@ -10,8 +10,14 @@ from bnnviz.experiments.pdmp.table1 import PAPER
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
-_VIEWS = {"envelope": "thinning"}  # views whose names differ from their parts
-_SCENES = {"prediction": ("dim", "data"), "spread": ("dim", "data"), "envelope": ("dim",), "ratios": ("dim",)}
+# Views whose names differ from their parts
+_VIEWS = {"envelope": "thinning", "wells": "functionals", "ratio": "density_ratio"}
+_SCENES = {
+    **dict.fromkeys(("prediction", "spread"), ("dim", "data")),
+    **dict.fromkeys(("envelope", "ratios"), ("dim",)),
+    "wells": ("x", "truth", "first"),
+    "ratio": (),
+}
 _NOT_DRAWN = ("current", "settling")  # of a finished prediction
 
 

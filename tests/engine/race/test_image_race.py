@@ -35,8 +35,9 @@ def gallery() -> ImageRace:
 
 @pytest.mark.slow
 def test_every_part_is_there(gallery: ImageRace) -> None:
-    frame = gallery.frame(list(gallery.view.parts))
-    assert set(gallery.view.parts) <= set(frame)
+    parts = gallery.scene()["emits"]
+    frame = gallery.frame(parts)
+    assert set(parts) <= set(frame)
     assert [entry["name"] for entry in frame["course"]["entries"]] == gallery.spec.names()
     for entry in frame["attack"]["entries"]:
         assert entry["eps"] == list(EPS)
@@ -49,15 +50,16 @@ def test_every_part_is_there(gallery: ImageRace) -> None:
 
 
 def test_figures_are_those_of_the_draws(gallery: ImageRace) -> None:
-    entry = gallery.entries[1]
-    target, rows = entry.target, gallery.images.scaled("test")
-    theta = entry.predictive_cache.draws(1000)
-    assert len(theta) == entry.predictive_cache.asked > 5
+    predictions, images = gallery.measure.predictions[1], gallery.measure.images
+    target, rows = gallery.entries[1].target, images.scaled("test")
+    table = predictions.tables["test"]
+    theta = table.draws(table.keys)
+    assert len(theta) == len(predictions["test"]) > 5
     with torch.no_grad():
         each = torch.softmax(target.outputs(theta, torch.as_tensor(rows[0])), -1).double().numpy()
-    assert np.allclose(gallery.probabilities(1)[0], each, atol=1e-5)
-    mean, y = each.mean(0), gallery.images.y_test
-    found = entry.scores()
+    assert np.allclose(predictions["test"], each, atol=1e-5)
+    mean, y = each.mean(0), images.y_test
+    found = predictions.scores()
     assert found["accuracy"] == pytest.approx((mean.argmax(1) == y).mean())
     assert found["nll"] == pytest.approx(-np.log(mean[np.arange(len(y)), y]).mean(), rel=1e-4)
     assert found["ece"] == pytest.approx(diagnostics.calibration_error(mean, y, diagnostics.PAPER_BINS), abs=1e-4)
@@ -73,6 +75,20 @@ def test_asking_changes_no_draw(gallery: ImageRace) -> None:
     # How often a mode that is there is drawn again costs nothing, and is a matter of time.
     assert np.array_equal(gallery.entries[0].draws[0, -1], again.entries[0].draws[0, -1])
     assert np.array_equal(gallery.entries[1].draws, again.entries[1].draws)
+
+
+@pytest.mark.slow
+def test_it_continues_from_a_checkpoint(gallery: ImageRace) -> None:
+    begun = ImageRace(spec())
+    begun.prepare()
+    while begun.progress < 0.5:
+        begun.advance(0.02)
+    resumed = ImageRace.restore(begun.checkpoint())
+    assert resumed.progress == begun.progress
+    ended(resumed)
+    assert np.array_equal(gallery.entries[1].draws, resumed.entries[1].draws)
+    nll = {row["name"]: row["nll"] for row in gallery.table()}
+    assert {row["name"]: row["nll"] for row in resumed.table()} == pytest.approx(nll)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def short_references(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_the_reference_of_a_density_of_ones_own_is_its_truth() -> None:
     race = bnnviz.race(potential, ["hmc", "bps"], dim=2, budget=20_000, chains=4, warmup=20, seed=1)
-    truth, (hmc, _) = race._run.truth, race.spec.entries
+    truth, (hmc, _) = race._run.measure.truth, race.spec.entries
     # 320 draws of HMC, worth 100 at least: a mean is within 4.5 standard errors sd / sqrt(100).
     assert np.all(np.abs(truth.mean - CENTRE.numpy()) < 4.5 * SD.numpy() / 10)
     np.testing.assert_allclose(truth.sd, SD.numpy(), rtol=4.5 / np.sqrt(2 * 100))
@@ -48,7 +48,7 @@ def test_the_reference_of_a_density_of_ones_own_is_its_truth() -> None:
 def test_the_reference_is_not_kept_for_another_density_of_the_same_name() -> None:
     bnnviz.race(potential, ["hmc", "bps"], dim=2, budget=4_000, chains=2, warmup=10)
     moved = bnnviz.race(lambda x: potential(x - 50.0), ["hmc", "bps"], dim=2, budget=4_000, chains=2, warmup=10)
-    assert np.all(moved._run.truth.mean > 40)
+    assert np.all(moved._run.measure.truth.mean > 40)
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_a_network_of_ones_own_races() -> None:
     posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
     race = bnnviz.race(posterior, LANES, budget=60_000, chains=2, warmup=20, seed=1)
     assert all(np.isfinite(row["rmse"]) for row in race.table)
-    values = race._run.entries[0].estimates.values()
+    values = race._run.measure.estimates[0].values()
     worst = max(diagnostics.rhat(values[..., i]) for i in range(values.shape[2]))
     first = next(row for row in race.table if row["entry"] == 0)
     assert first["rhat_function_max"] == pytest.approx(worst) and first["ess_function_min"] > 4

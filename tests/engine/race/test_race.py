@@ -96,9 +96,9 @@ def test_no_entry_spends_more_than_its_budget_and_each_spends_all_that_whole_ste
     while not race.finished:
         race.advance(0.01)
         assert all(entry.gradients <= ALL.budget for entry in race.entries)
-    for entry in race.entries:
+    for entry, recorded in zip(race.entries, race.measure.recorded, strict=True):
         assert entry.gradients + largest_step_cost(entry) > ALL.budget
-        assert entry.recorded[-1].gradients == entry.gradients, "what it came to is noted"
+        assert recorded[-1].gradients == entry.gradients, "what it came to is noted"
     assert race.progress == 1.0
 
 
@@ -159,15 +159,18 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
         count += 1
         if count % 40 == 0:
             stepped.frame(PARTS)
-    again = finished(Race.restore(stepped.checkpoint()))
-    for other in (stepped, again):
+        if count == 200:
+            saved = stepped.checkpoint()
+    resumed = Race.restore(saved)
+    assert 0 < resumed.steps < stepped.steps
+    for other in (stepped, finished(resumed), Race.restore(stepped.checkpoint())):
+        assert other.finished
         for one, two in zip(played.entries, other.entries, strict=True):
             assert np.array_equal(one.draws, two.draws)
-            assert [note.gradients for note in one.recorded] == [note.gradients for note in two.recorded]
-            assert all(
-                np.array_equal(a.moments.mean, b.moments.mean) for a, b in zip(one.recorded, two.recorded, strict=True)
-            )
-    assert [row["name"] for row in again.view.table()] == [row["name"] for row in played.view.table()]
+        for one, two in zip(played.measure.recorded, other.measure.recorded, strict=True):
+            assert [note.gradients for note in one] == [note.gradients for note in two]
+            assert all(np.array_equal(a.moments.mean, b.moments.mean) for a, b in zip(one, two, strict=True))
+        assert [row["ranks"] for row in other.table()] == [row["ranks"] for row in played.table()]
 
 
 # --- divergence
@@ -176,7 +179,7 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
 @pytest.mark.slow
 def test_a_entry_that_diverges_is_named_and_last_and_the_others_finish():
     race = finished(Race(race_of(("sgld", WILD), "hmc", "bps", target="gaussian")))
-    rows = race.view.table()
+    rows = race.table()
     assert rows[-1]["name"] == "SGLD" and rows[-1]["diverged"] and rows[-1]["rank"] is None
     assert rows[-1]["state"] == "diverged"
     figures = ("error", "error_mean", "error_sd", "rhat", "ess", "ess_per_s", "ess_per_million")
@@ -186,7 +189,7 @@ def test_a_entry_that_diverges_is_named_and_last_and_the_others_finish():
     caption = race.frame(["caption"])["caption"]
     assert "SGLD diverged and is not ranked." in caption["warning"]
     assert "SGLD" not in caption["text"]
-    curve = next(curve for curve in race.view.curves() if curve["name"] == "SGLD")
+    curve = next(curve for curve in race.measure.curves() if curve["name"] == "SGLD")
     assert curve["diverged"] == race.entries[0].gradients
 
 

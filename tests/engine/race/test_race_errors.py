@@ -32,8 +32,8 @@ def test_what_is_not_finite_never_ranks(errors):
     """However often an entry's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
     race = ended()
     known = iter(errors)
-    race.view._errors = lambda number: [estimates.EstimateError(*[next(known)] * 2)]
-    rows = race.view.table()
+    race.measure.found_errors = lambda number: [estimates.EstimateError(*[next(known)] * 2)]
+    rows = race.table()
     ranked = [row["error"] for row in rows if row["rank"] is not None]
     assert ranked == sorted(error for error in errors if math.isfinite(error))
     assert [row["rank"] for row in rows] == [*range(1, len(ranked) + 1), *[None] * (3 - len(ranked))]
@@ -54,11 +54,11 @@ def test_standard_errors_of_errors_are_their_spread_over_repetitions(quantities:
 def standing(*errors: tuple[float, float]) -> tuple[list[str | None], str]:
     """Return the ranks, by the entry's number, and what is said, of errors with their standard errors."""
     race = ended()
-    race.view._errors = lambda number: [
+    race.measure.found_errors = lambda number: [
         estimates.EstimateError(errors[number][0], errors[number][0], errors[number][1])
     ]
-    ranks = {row["entry"]: row["ranks"] for row in race.view.table()}
-    return [ranks[number] for number in range(3)], race.view._standing()
+    ranks = {row["entry"]: row["ranks"] for row in race.table()}
+    return [ranks[number] for number in range(3)], race.measure.standing(race.table())
 
 
 @pytest.mark.slow
@@ -95,15 +95,22 @@ def test_a_network_is_measured_against_a_reference_that_is_kept(monkeypatch):
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}
     entries = (("hmc", {"mode_steps": 200}), ("sgld", {"mode_steps": 200, "step_size": 1e-6}))
     race = Race(race_of(*entries, budget=150_000, **network))
-    assert race.truth is None
+    assert race.measure.truth is None
+    while not race.measure.reference_status["draws"]:
+        race.advance(0.05)
+    saved = race.checkpoint()
     finished(race)
+    reference._MADE.clear()
+    resumed = finished(Race.restore(saved))
+    assert np.array_equal(resumed.measure.truth.mean, race.measure.truth.mean)
+    assert resumed.frame(["caption"]) == race.frame(["caption"]) | {"seq": 1}
     reported = race.frame(["table"])["table"]["reference"]
     assert reported["finished"] and reported["draws"] == 480 and math.isfinite(reported["rhat"])
-    rows = race.view.table()
+    rows = race.table()
     assert [row["name"] for row in rows] == ["HMC", "SGLD"], "a step of next to nothing leads nowhere"
     assert math.isfinite(rows[0]["rmse"]) and math.isfinite(rows[0]["nll"])
     again = Race(race_of(*entries, budget=5_000, seed=9, **network))
-    assert again.reference.finished, "a race with another seed on the same target has the same reference"
-    assert np.array_equal(again.truth.mean, race.truth.mean)
+    assert again.measure.reference.finished, "a race with another seed on the same target has the same reference"
+    assert np.array_equal(again.measure.truth.mean, race.measure.truth.mean)
     other = Race(race_of(*entries, budget=5_000, **network | {"target_settings": {"data": "toy_c", "hidden": "4"}}))
-    assert not other.reference.finished
+    assert not other.measure.reference.finished
