@@ -6,6 +6,7 @@ import importlib
 import re
 import secrets
 import signal
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import panel as pn
 from bokeh.application import Application
 from bokeh.server.server import Server
+from bokeh.settings import settings
 from panel.command.serve import Serve
 from tornado.web import RedirectHandler
 
@@ -32,6 +34,7 @@ SESSION_LIFETIME_MS = 15_000
 SESSION_CHECK_MS = 1000
 MOST_MESSAGE = 20 << 20  # bytes of a browser's message: a file comes in pieces of 10 MiB
 MOST_BODY = 1 << 20  # bytes of a form: there is only the login
+SWITCH_S = 0.001  # after which the event loop gets the interpreter from the thread that builds a page
 _FIRST_PAGES = ("bnnviz_app.page", "bnnviz_app.pages.lab")
 
 
@@ -55,6 +58,7 @@ class _ServeAt(Serve):
     def customize_applications(self, args: Namespace, applications: dict[str, Application]) -> dict[str, Application]:
         """Serve the application at the route."""
         (application,) = applications.values()
+        application.add(importlib.import_module("bnnviz_app.page").BuildInThread())
         return super().customize_applications(args, {self._route: application})
 
     def customize_kwargs(self, args: Namespace, server_kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -90,6 +94,8 @@ def launch(
     """Serve a folder until Ctrl-C or SIGTERM."""
     bokeh_fixes.apply()
     connections.bound()
+    sys.setswitchinterval(SWITCH_S)
+    settings.perform_document_validation = False  # it takes the event loop 30 ms for each page
     for module in _FIRST_PAGES:  # while the workers start in separate processes
         importlib.import_module(module)
     gate = Gate.at(address, port, secret, hosts, frames, students)
