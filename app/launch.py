@@ -15,7 +15,6 @@ from typing import Any
 import panel as pn
 from bokeh.application import Application
 from bokeh.server.server import Server
-from bokeh.settings import settings
 from panel.command.serve import Serve
 from tornado.web import RedirectHandler
 
@@ -95,7 +94,6 @@ def launch(
     bokeh_fixes.apply()
     connections.bound()
     sys.setswitchinterval(SWITCH_S)
-    settings.perform_document_validation = False  # it takes the event loop 30 ms for each page
     for module in _FIRST_PAGES:  # while the workers start in separate processes
         importlib.import_module(module)
     gate = Gate.at(address, port, secret, hosts, frames, students)
