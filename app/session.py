@@ -473,7 +473,8 @@ class Session:
 
     async def _show(self, function: Callable[..., None], *args: Any) -> None:
         def apply(doc: Document) -> None:
-            with set_curdoc(doc), hold(doc):
+            # Every view of a new scene changes its models, which Bokeh collects anew once if frozen.
+            with set_curdoc(doc), hold(doc, freeze=function == self._screen.show_scene):
                 function(*args)
 
         session = self._server_session()
