@@ -181,6 +181,19 @@ def test_wrong_passwords_are_refused_after_a_few_and_delay_the_right_one_by_seco
     visit(scene, lambda port: Gate.at("127.0.0.1", port, Password("correct horse")))
 
 
+def test_passwords_from_many_addresses_hold_up_no_page() -> None:
+    async def tries() -> None:
+        gate = Gate.at("127.0.0.1", 5006, Password("correct horse"))
+        wrong = [asyncio.ensure_future(gate.attempt("guess", f"10.0.0.{number % 20}")) for number in range(60)]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(str)
+        assert not all(attempt.done() for attempt in wrong)
+        assert (await gate.attempt("correct horse", "10.0.1.1"))[0] is gate.secret
+        assert {await attempt for attempt in wrong} == {(None, 0.0)}
+
+    asyncio.run(tries())
+
+
 @pytest.mark.parametrize("way", ["form", "address", "header"])
 def test_wrong_tokens_are_refused_after_a_few_and_never_the_right_one(way: str) -> None:
     async def scene(visitor: Visitor) -> None:
