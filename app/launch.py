@@ -100,6 +100,8 @@ def launch(
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ends its workers
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # the terminal was closed
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     try:
         options = [str(folder), "--port", str(port), "--address", address, "--prefix", prefix, "--log-level", "warning"]
         options += ["--unused-session-lifetime", str(SESSION_LIFETIME_MS)]
