@@ -81,7 +81,11 @@ def test_nothing_is_answered_without_the_token() -> None:
             assert answer.code == 403
         assert not await visitor.shakes_hands()
         assert not await visitor.shakes_hands(Origin=visitor.base)
-        for wrong in ({"Authorization": "Bearer wrong"}, {"Cookie": f"bnnviz-access-{visitor.port}=wrong"}):
+        for wrong in (
+            {"Accept": "*/*"},
+            {"Authorization": "Bearer wrong"},
+            {"Cookie": f"bnnviz-access-{visitor.port}=wrong"},
+        ):
             assert (await visitor.get("/static/js/bokeh.min.js", wrong)).code == 403
         assert (await visitor.get("/app", {"Cookie": f"bnnviz-access-{visitor.port}={TOKEN}"})).code == 403
 
