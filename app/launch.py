@@ -6,6 +6,7 @@ import importlib
 import re
 import secrets
 import signal
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ SESSION_LIFETIME_MS = 15_000
 SESSION_CHECK_MS = 1000
 MOST_MESSAGE = 20 << 20  # bytes of a browser's message: a file comes in pieces of 10 MiB
 MOST_BODY = 1 << 20  # bytes of a form: there is only the login
+SWITCH_S = 0.001  # after which the event loop gets the interpreter from the thread that builds a page
 _FIRST_PAGES = ("bnnviz_app.page", "bnnviz_app.pages.lab")
 
 
@@ -55,6 +57,7 @@ class _ServeAt(Serve):
     def customize_applications(self, args: Namespace, applications: dict[str, Application]) -> dict[str, Application]:
         """Serve the application at the route."""
         (application,) = applications.values()
+        application.add(importlib.import_module("bnnviz_app.page").BuildInThread())
         return super().customize_applications(args, {self._route: application})
 
     def customize_kwargs(self, args: Namespace, server_kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -90,12 +93,15 @@ def launch(
     """Serve a folder until Ctrl-C or SIGTERM."""
     bokeh_fixes.apply()
     connections.bound()
+    sys.setswitchinterval(SWITCH_S)
     for module in _FIRST_PAGES:  # while the workers start in separate processes
         importlib.import_module(module)
     gate = Gate.at(address, port, secret, hosts, frames, students)
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ends its workers
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # the terminal was closed
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     try:
         options = [str(folder), "--port", str(port), "--address", address, "--prefix", prefix, "--log-level", "warning"]
         options += ["--unused-session-lifetime", str(SESSION_LIFETIME_MS)]

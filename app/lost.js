@@ -13,7 +13,7 @@ const ask = async () => {
     again.searchParams.set("again", "1") // the server may still take the old connection for open
     location.replace(again)
   } catch {
-    setTimeout(ask, 1000)
+    setTimeout(ask, 250)
   }
 }
-setTimeout(ask, 500)
+setTimeout(ask, 250)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import html
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
+from bokeh.application.application import SessionContext
+from bokeh.application.handlers import Handler
 from bokeh.document import Document
 from bokeh.events import ConnectionLost, DocumentReady
 from bokeh.models import CustomJS
 from panel.io.resources import LOCAL_DIST
+from panel.io.state import set_curdoc
 from panel.util import edit_readonly
 
 from bnnviz.figures.live.view import DOCUMENT_THEME
@@ -178,3 +184,20 @@ def open_page() -> None:
     pn.state.on_session_destroyed(lambda context: page.close())
     # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.
     frame.servable(location=False)
+
+
+class BuildInThread(Handler):
+    """Build pages one after another in a thread, so that the frames of others go out meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-page")
+
+    async def on_session_created(self, session_context: SessionContext) -> None:
+        """Build the page of a new session; Bokeh waits for it, and then runs `main.py`."""
+        with set_curdoc(session_context._document):
+            build = contextvars.copy_context().run
+        await asyncio.get_running_loop().run_in_executor(self._thread, build, open_page)
+
+    def modify_document(self, doc: Document) -> None:
+        """Change nothing more."""

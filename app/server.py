@@ -85,5 +85,7 @@ def _connect(leaving: threading.Event) -> Backend | None:
         return None
     # The garbage collector need not scan the imported modules again.
     gc.freeze()
+    # A collection of all objects stops every page for 0.1 s and more: Panel asks for one when a page has closed.
+    gc.set_threshold(700, 10, 1000)
     gc.enable()
     return Backend.connect()

@@ -69,7 +69,6 @@ class Session:
         self._asked_devices = False
         self._idle = False  # nothing is new
         self._last_seen = time.monotonic()
-        self._loaded = False
         self._wake = asyncio.Event()
         self._in_order = asyncio.Lock()
         self._commands = 0  # pending; a frame's state of playing may be older
@@ -78,10 +77,8 @@ class Session:
         self._closed = False
 
     def open(self) -> None:
-        """Begin the loop, which prepares the first run as soon as the browser has the page."""
-        # Earlier changes would be lost: the page is sent as it was built.
-        state.onload(lambda: setattr(self, "_loaded", True))
-        self._spawn(self._live())
+        """Begin the loop, which prepares the first run, when the browser has the page: earlier changes are lost."""
+        state.onload(lambda: self._spawn(self._live()))
 
     # ---- requests of the page -----------------------------------------------------------------------------
 
@@ -285,8 +282,8 @@ class Session:
             return False
         if session is not None and session.connection_count:
             self._last_seen = now
-            return self._loaded
-        if self._loaded and now - self._last_seen > GONE_AFTER:
+            return True
+        if now - self._last_seen > GONE_AFTER:
             self.close()
         return False
 
@@ -476,7 +473,8 @@ class Session:
 
     async def _show(self, function: Callable[..., None], *args: Any) -> None:
         def apply(doc: Document) -> None:
-            with set_curdoc(doc), hold(doc):
+            # Every view of a new scene changes its models, which Bokeh collects anew once if frozen.
+            with set_curdoc(doc), hold(doc, freeze=function == self._screen.show_scene):
                 function(*args)
 
         session = self._server_session()

@@ -118,7 +118,19 @@ class _PageProtocol(ProtocolHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._handlers |= {"PUSH-DOC": _refuse_document, "PATCH-DOC": _patch}
+        self._handlers |= {"PULL-DOC-REQ": _pull, "PUSH-DOC": _refuse_document, "PATCH-DOC": _patch}
+
+
+async def _pull(message: Any, connection: Any) -> Any:
+    """Write a page as JSON in a thread, so that the frames of others go out meanwhile."""
+    session = connection.session
+
+    def reply() -> Any:
+        made = connection.protocol.create("PULL-DOC-REPLY", message.header["msgid"], session.document)
+        made.content_json  # noqa: B018 - it is written once, when it is first read
+        return made
+
+    return await session.with_document_locked(asyncio.to_thread, reply)
 
 
 async def _patch(message: Any, connection: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
+from panel.io.document import hold
 
 from bnnviz.figures import listing
 from bnnviz.figures.chain.timeline import Journey
@@ -415,11 +416,12 @@ class LabPage(RunPage):
         """Show other cards, and reset the new ones."""
         before = self._front
         self.session.note_drawer("diagnostics", self.chip.open)
-        self._arrange(self._emits)
-        if self._scene:
-            for part in self._front - before:
-                self.cards[part].reset(self._scene)
-            self.session.look()
+        with hold(freeze=True):  # Bokeh collects the models of the new cards once
+            self._arrange(self._emits)
+            if self._scene:
+                for part in self._front - before:
+                    self.cards[part].reset(self._scene)
+                self.session.look()
 
     def _choose_coordinate(self, card: Card, message: dict[str, Any]) -> None:
         """Follow the coordinate selected in a view, or show the one under the pointer."""

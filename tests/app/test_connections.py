@@ -76,7 +76,14 @@ async def test_idle_connections_make_room_for_others(first: bytes, monkeypatch: 
         assert await answer(port) == 200
 
 
-@pytest.mark.parametrize("first", [b"", b"POST /login HTTP/1.1\r\nHost: HOST\r\nContent-Length: 9\r\n\r\nword"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"",
+        b"POST /login HTTP/1.1\r\nHost: HOST\r\nContent-Length: 9\r\n\r\nword",
+        b"POST /login HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nword\r\n",
+    ],
+)
 async def test_a_request_that_does_not_end_is_not_waited_for(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_S", 0.5)
     async with serving_strangers() as port:

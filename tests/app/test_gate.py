@@ -80,7 +80,11 @@ async def test_nothing_is_answered_without_the_token() -> None:
             assert answer.code == 403
         assert not await visitor.shakes_hands()
         assert not await visitor.shakes_hands(Origin=visitor.base)
-        for wrong in ({"Authorization": "Bearer wrong"}, {"Cookie": f"bnnviz-access-{visitor.port}=wrong"}):
+        for wrong in (
+            {"Accept": "*/*"},
+            {"Authorization": "Bearer wrong"},
+            {"Cookie": f"bnnviz-access-{visitor.port}=wrong"},
+        ):
             assert (await visitor.get("/static/js/bokeh.min.js", wrong)).code == 403
         assert (await visitor.get("/app", {"Cookie": f"bnnviz-access-{visitor.port}={TOKEN}"})).code == 403
 
@@ -155,6 +159,19 @@ async def test_wrong_passwords_are_refused_after_a_few_and_delay_the_right_one_b
         assert (await visitor.get("/app", cookie(right))).code == 200
         assert asyncio.get_running_loop().time() - begun < 5
         assert (await visitor.get("/app?token=correct+horse", BROWSER)).headers["Location"].startswith("./login")
+
+
+def test_passwords_from_many_addresses_hold_up_no_page() -> None:
+    async def tries() -> None:
+        gate = Gate.at("127.0.0.1", 5006, Password("correct horse"))
+        wrong = [asyncio.ensure_future(gate.attempt("guess", f"10.0.0.{number % 20}")) for number in range(60)]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(str)
+        assert not all(attempt.done() for attempt in wrong)
+        assert (await gate.attempt("correct horse", "10.0.1.1"))[0] is gate.secret
+        assert {await attempt for attempt in wrong} == {(None, 0.0)}
+
+    asyncio.run(tries())
 
 
 @pytest.mark.parametrize("way", ["form", "address", "header"])

@@ -404,7 +404,9 @@ async def test_a_button_that_has_just_come_answers_its_first_press(log: pytest.L
 async def test_a_forged_token_makes_no_session_and_blocks_nobody(log: pytest.LogCaptureFixture) -> None:
     async with served() as server:
         forged = generate_jwt_token("mine", expiration=300, extra_payload={"headers": {}, "cookies": 5})
-        for token in (forged, forged, f"{forged}.signature", "no token", ""):
+        texts = (b"[]", b"5", b'{"session_id": []}', b"\xff")
+        odd = [base64.urlsafe_b64encode(text).decode().rstrip("=") for text in texts]
+        for token in (forged, forged, f"{forged}.signature", "no token", "", *odd, *(f"{each}.x" for each in odd)):
             line = await server.line(token)
             assert await Browser(line).ends(), token
         assert server.pages == []

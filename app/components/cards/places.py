@@ -41,7 +41,8 @@ class Place(PageComponent):
         self._line = Text(margin=(4, 4, 0, 12), stylesheets=[_STYLES["line"]])
         self.enlarged = [self._line]
         area = {"grid-area": f"{name}-tabs", "order": str(ORDER[name])}
-        self.root = WideRow(self._tabs, self._line, min_height=30, styles=area, stylesheets=[_STYLES["tabs"]])
+        # Without the tabs until there are several parts: the page is painted sooner.
+        self.root = WideRow(self._line, min_height=30, styles=area, stylesheets=[_STYLES["tabs"]])
 
     @property
     def front(self) -> str | None:
@@ -76,5 +77,7 @@ class Place(PageComponent):
         with self._choice.setting():
             options = {names[part]: part for part in self.parts}
             set_changed(self._tabs, options=options, value=self.front, visible=len(self.parts) > 1)
+        if self._tabs.visible and self._tabs not in self.root:
+            self.root.insert(0, self._tabs)
         set_changed(self._line, object=html.escape(text), visible=bool(text))
         self.root.visible = len(self.parts) > 1 or bool(self.parts and text)

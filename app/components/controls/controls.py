@@ -42,6 +42,25 @@ def _repr(value: float) -> str:
     return repr(int(value) if value == int(value) else value)
 
 
+class LateColumn(WideColumn):
+    """A column whose first element is made when the browser is to show it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        super().__init__()
+        self._make, self._sent = make, False
+        self.param.watch(lambda event: self._fill(), "visible")
+
+    def _fill(self) -> None:
+        if self._sent and self.visible and self._make is not None:
+            make, self._make = self._make, None
+            self.insert(0, make())
+
+    def _get_model(self, *args: Any, **options: Any) -> Any:
+        self._sent = True
+        self._fill()
+        return super()._get_model(*args, **options)
+
+
 class SettingControl:
     """Set one setting by a widget, with a tooltip and lines for messages on its value."""
 
@@ -55,21 +74,31 @@ class SettingControl:
         self._titles = titles if titles and known else {}
         # Made when they are first needed: every element costs the page's first paint some milliseconds.
         self._messages: dict[bool, Message] = {}
-        self.widget = self._make(setting["default"])
-        self._label, self._words = self.widget.label, ""
-        slid = isinstance(self.widget, pmui.FloatSlider | pmui.IntSlider)
-        self._choice = ReaderChoice((self.widget,), self._chosen, "value_throttled" if slid else "value")
-        self.root = WideColumn()
+        self._widget: Any = None
+        self._value = setting["default"]  # until there is a widget
+        self._label, self._words = setting["label"], ""
+        self.root = LateColumn(lambda: self.widget)
+
+    @property
+    def widget(self) -> Any:
+        """The widget."""
+        if self._widget is None:
+            self._widget = self._make(self.setting["default"])
+            self._label = self._widget.label
+            slid = isinstance(self._widget, pmui.FloatSlider | pmui.IntSlider)
+            self._choice = ReaderChoice((self._widget,), self._chosen, "value_throttled" if slid else "value")
+            self._show(self._value)
+        return self._widget
 
     def show(self, shown: bool) -> None:
-        """Show or hide it; until it is first shown the browser does not have it."""
-        if shown and self.widget not in self.root:
-            self.root.insert(0, self.widget)
+        """Show or hide it."""
         self.root.visible = shown
 
     @property
     def value(self) -> Any:
         """The chosen value, in the setting's own type."""
+        if self._widget is None:
+            return self._value
         if not self._is_typed:
             return self.widget.value
         text = self.widget.value.strip()
@@ -86,6 +115,13 @@ class SettingControl:
 
     def set(self, value: Any) -> None:
         """Show a value without reporting it as a choice of the user."""
+        if self._widget is None:
+            self._value = value
+        else:
+            self._show(value)
+        self.say("", failed=True)
+
+    def _show(self, value: Any) -> None:
         with self._choice.setting():
             if isinstance(self.widget, pmui.DiscreteSlider) and value not in self.widget.values:
                 self.widget.options = self._log_options(value)
@@ -94,12 +130,13 @@ class SettingControl:
                 self.widget.options = self._choices() | {self._titles.get(value, str(value)): value}
             self.widget.value = ("" if value is None else _repr(value)) if self._is_typed else value
         self._mark()
-        self.say("", failed=True)
 
     def offer(self, choices: list[str]) -> None:
         """Offer other choices, keeping the chosen one."""
-        with self._choice.setting():
-            self.widget.options = list(dict.fromkeys([*choices, self.widget.value]))
+        self.setting = self.setting | {"choices": list(dict.fromkeys([*choices, self.value]))}
+        if self._widget is not None:
+            with self._choice.setting():
+                self.widget.options = self._choices()
 
     def remark(self, words: str) -> None:
         """Add a few words to the label, or remove them if empty."""
@@ -113,6 +150,8 @@ class SettingControl:
 
     def _mark(self) -> None:
         """Write the label, with a mark where the value is not the default."""
+        if self._widget is None:
+            return
         mark = "" if self.value == self.setting["default"] else CHANGED
         set_changed(self.widget, label=f"{self._label}{self._words}{mark}")
 

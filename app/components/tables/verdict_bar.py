@@ -25,12 +25,14 @@ class VerdictBar(PageComponent):
         self._text = Text(margin=0, stylesheets=[_STYLES["text"]])
         self.enlarged = [self._text]
         look = {"variant": "outlined", "margin": 0}
-        buttons = button("Predict a row", on_row, **look), button("Columns", on_data, **look)
-        look = {"css_classes": ["verdict"], "stylesheets": [_STYLES["bar"]]}
-        self.root = WideRow(self._text, *buttons, visible=False, **look)
+        self._content = self._text, button("Predict a row", on_row, **look), button("Columns", on_data, **look)
+        # Empty until it is first shown: most pages are painted without it.
+        self.root = WideRow(visible=False, css_classes=["verdict"], stylesheets=[_STYLES["bar"]])
 
     def arrange(self, emits: frozenset[str]) -> None:
         """Show it where a run gives a verdict."""
+        if self.needs <= emits and not self.root:
+            self.root.extend(self._content)
         set_changed(self.root, visible=self.needs <= emits)
 
     def reset(self, scene: dict[str, Any]) -> None:

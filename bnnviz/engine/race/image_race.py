@@ -17,9 +17,8 @@ from bnnviz import data as datasets
 from bnnviz import diagnostics
 from bnnviz.data import ImageSet
 from bnnviz.engine.evaluation.attack import EPS, attack
-from bnnviz.engine.evaluation.predictions import DrawTable
 from bnnviz.engine.evaluation.metrics import probabilities_at
-from bnnviz.engine.evaluation.predictions import evenly
+from bnnviz.engine.evaluation.predictions import DrawTable, evenly
 from bnnviz.engine.evaluation.uncertainty import scaled_pixels
 from bnnviz.engine.race.errors import unmeasured
 from bnnviz.engine.race.race import Race
