@@ -1,15 +1,20 @@
-"""The families that samplers belong to, by name."""
+"""The families that samplers belong to, by name, a few quick ones of many cases, and a race of samplers."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
+
+import pytest
 
 from bnnviz import samplers, settings
 from bnnviz.samplers.baselines.adam import Trained
 from bnnviz.samplers.importance.population import Population
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.sgmcmc.base import StochasticGradient
+from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.run import Spec
 
 PDMPS = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, PDMP)]
 STOCHASTIC = [cls.registered for cls in samplers.REGISTRY if issubclass(cls, StochasticGradient)]
@@ -45,3 +50,20 @@ def target_of(name: str) -> tuple[str, dict[str, Any]]:
 def fits(name: str, target: str) -> bool:
     """Return whether a sampler can draw from a target, or refuses it."""
     return target == "network" or name not in ("mc_dropout", "sae")
+
+
+def some_quick(cases: Iterable[Any], number: int) -> list[Any]:
+    """Return the cases as parameters; all but ``number`` evenly spread ones are marked slow."""
+    cases = list(cases)
+    quick = {round(place * (len(cases) - 1) / max(number - 1, 1)) for place in range(number)}
+    return [
+        pytest.param(*(case if type(case) is tuple else (case,)), marks=[pytest.mark.slow] * (place not in quick))
+        for place, case in enumerate(cases)
+    ]
+
+
+def race_of(*entries: Any, budget: int = 4_000, **shared: Any) -> RaceSpec:
+    """Return a race of samplers, each a name or a name with its settings."""
+    shared = {"target": "banana", "chains": 2, "seed": 4, "warmup": 5, **shared}
+    named = [(entry, {}) if isinstance(entry, str) else entry for entry in entries]
+    return RaceSpec(tuple(Spec(sampler=name, settings=own, **shared) for name, own in named), budget).checked()

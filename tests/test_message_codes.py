@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import pickle
-import string
-from pathlib import Path
 
 import pytest
 
 from bnnviz.cli.output import say
 from bnnviz.errors import BnnvizError
 from bnnviz.files import to_json
-from bnnviz.messages import TEXTS, Message, Remedy, fill
+from bnnviz.messages import Message, Remedy, fill
 
-ROOT = Path(__file__).parents[1]
 DIVERGED = Message(
     "divergences",
     Remedy("take shorter steps", {"settings": {"step_size": 0.1}}),
@@ -58,22 +54,3 @@ def test_what_is_no_message_is_refused(found: object) -> None:
 )
 def test_thousands_are_written_in_digits(value: float, written: str) -> None:
     assert fill("{value:.3g}", {"value": value}) == written
-
-
-def _calls() -> list[tuple[str, set[str], bool]]:
-    """Return code and value names of every ``Message(...)`` in the package, and whether some are unpacked."""
-    found = []
-    for path in (ROOT / "bnnviz").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message" and node.args:
-                code = getattr(node.args[0], "value", None)
-                if isinstance(code, str):
-                    names = {each.arg for each in node.keywords}
-                    found.append((code, names - {None}, None in names))
-    return found
-
-
-def test_every_message_in_the_code_has_a_text_and_its_values() -> None:
-    for code, names, unpacked in _calls():
-        needed = {name for _, name, _, _ in string.Formatter().parse(TEXTS[code]) if name}
-        assert needed <= names or unpacked, (code, needed - names)

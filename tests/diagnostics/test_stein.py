@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 from scipy.stats import norm
 
 from bnnviz import targets
@@ -14,7 +15,6 @@ from bnnviz.engine.monitor.importance import CLEAR_WEIGHTED
 from bnnviz.engine.monitor.variances import is_clear
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
 
 MOST = 4.4
 

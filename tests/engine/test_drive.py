@@ -6,13 +6,13 @@ from collections import deque
 
 import numpy as np
 import pytest
+from families import some_quick
 
 from bnnviz.engine import drive as driving
 from bnnviz.engine.drive import Pace, drive, make_changes, replay
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
 
 SPECS = {
     "bps": Spec(target="banana", sampler="bps", chains=3, draws=40, warmup=5, seed=1),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import QUICK, TRAINED
+from families import QUICK, TRAINED, some_quick
 
 import bnnviz
 from bnnviz import targets
@@ -17,7 +17,6 @@ from bnnviz.samplers.baselines.laplace import Laplace
 from bnnviz.samplers.baselines.map import MAP
 from bnnviz.samplers.baselines.mc_dropout import MCDropout
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
 
 NETWORK: dict[str, Any] = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "4"}}
 DESCENDING = [name for name in TRAINED if name != "sae"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 from truth.known_answers import SamplerCase, check
 
 from bnnviz import targets
@@ -16,7 +17,6 @@ from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import DualAveraging, reasonable
 from bnnviz.samplers.mcmc.windows import windows
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
 
 HMC_AND_NUTS = ["hmc", "nuts"]
 SD = np.array([1e-3, 1.0, 1e3])

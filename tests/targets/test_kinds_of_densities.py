@@ -12,13 +12,13 @@ import re
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 
 import bnnviz
 from bnnviz import targets
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
 from tests.targets.odd_densities import JUMPS, KINDS, REFUSED, Density, Kind, Known, Refused
 
 LIMIT = 4.5

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 from scipy import integrate, stats
 from torch import Tensor, nn
 
@@ -15,7 +16,6 @@ from bnnviz.errors import BnnvizError
 from bnnviz.models import mlp
 from bnnviz.targets import BNN, likelihoods
 from bnnviz.targets.minibatch import Rows
-from tests.quick_cases import some_quick
 
 LEVEL = 4.0  # standard errors
 RNG = np.random.default_rng(0)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 from torch import Tensor, nn
 
 import bnnviz
@@ -16,7 +17,6 @@ from bnnviz.samplers.baselines.adam import adam, squared
 from bnnviz.samplers.baselines.mc_dropout import MCDropout, readers
 from bnnviz.samplers.random import seeded
 from bnnviz.targets import mlp_gradients
-from tests.quick_cases import some_quick
 
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some hundred numbers
 CLOSE = 1e-3  # of a posterior sd: how near a descent comes to its end

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 from scipy import linalg
 
 from bnnviz import samplers, targets
 from bnnviz.samplers.mcmc import nuts
 from bnnviz.samplers.random import RandomNumbers, seeded
-from tests.quick_cases import some_quick
 from truth.known_answers import SamplerCase, check, known_targets
 
 CHAINS = 20_000

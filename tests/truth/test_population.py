@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 from scipy import optimize, stats
 
 from bnnviz import samplers, targets
 from bnnviz.samplers.importance.mixture import Diagonal, Full
 from bnnviz.samplers.importance.population import MOVE, WEIGH, clip_largest, temper
 from bnnviz.samplers.random import seeded
-from tests.quick_cases import some_quick
 
 RUNS = 200
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some sixty numbers

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from families import PDMPS
+from families import PDMPS, some_quick
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run.run import Run
@@ -24,7 +24,6 @@ from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
 from truth.chains import begin
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import some_quick
 
 import bnnviz
 from bnnviz import data, targets
 from bnnviz.data import read_table
 from bnnviz.engine.automatic.tables import suggest
-from tests.quick_cases import some_quick
 
 ROWS = 1500
 X = np.random.default_rng(0).uniform(-1, 1, (ROWS, 2))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import needs_compiler
+from families import some_quick
 from traced_loop import begun
 
 from bnnviz import cpp
@@ -21,7 +22,6 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Callable as OwnDensity
-from tests.quick_cases import some_quick
 
 TARGETS = {
     "gaussian": {"size": 12, "correlation": 0.5},

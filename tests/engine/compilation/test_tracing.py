@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, target_of
+from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, some_quick, target_of
 from traced_loop import begun, sampling, traced_kernel
 
 from bnnviz.engine.compilation import compiled_step
@@ -19,7 +19,6 @@ from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 from bnnviz.targets import mlp_native
-from tests.quick_cases import some_quick
 
 TARGETS = {
     "gaussian": {"size": 3, "correlation": 0.5},

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from families import race_of
 from hypothesis import given
 from hypothesis import strategies as st
-from races import race_of
 
 import bnnviz
 from bnnviz.engine.host import Host

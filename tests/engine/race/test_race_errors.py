@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from families import race_of
 from hypothesis import given
 from hypothesis import strategies as st
-from races import race_of
 
 from bnnviz import samplers
 from bnnviz.engine.race import estimates, reference

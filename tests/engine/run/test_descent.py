@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 
 import bnnviz
 from bnnviz import targets
@@ -14,7 +15,6 @@ from bnnviz.engine.run.descent import QuasiNewton
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
 
 
 def ends_of(function: Callable[[torch.Tensor], torch.Tensor], x: list[list[float]]) -> tuple[torch.Tensor, int]:

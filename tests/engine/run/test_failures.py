@@ -8,13 +8,13 @@ import re
 import numpy as np
 import pytest
 import torch
+from families import some_quick
 
 import bnnviz
 from bnnviz import targets
 from bnnviz.engine.monitor.identity import has_edge, has_long_tail
 from bnnviz.engine.run.failures import RunawayWatch
 from bnnviz.errors import BnnvizError
-from tests.quick_cases import some_quick
 from tests.targets.odd_densities import half_normal
 
 

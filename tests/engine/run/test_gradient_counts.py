@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from families import some_quick
 
 from bnnviz.engine.run.run import Run
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
 
 SAMPLERS = (
     "zigzag",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from families import some_quick
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run.run import Run
@@ -14,7 +15,6 @@ from bnnviz.samplers.pdmp.warmup import Energies, RefreshCounts
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
 from tests.driven import finished
-from tests.quick_cases import some_quick
 
 ALL = torch.ones(4, dtype=torch.bool)
 
