@@ -92,7 +92,7 @@ def _network() -> Density:
                 units = units @ weight.reshape(layer.outputs, layer.inputs).T
                 units = units + theta[layer.bias : layer.bias + layer.outputs]
                 units = jnp.tanh(units) if layer.activation == "tanh" else units
-            fit = ((units[:, 0] - y) ** 2).sum() / (2 * target.likelihood.sd**2)
+            fit = ((units[:, 0] - y) ** 2).sum() / (2 * target.likelihood.scales[0] ** 2)
             return fit + 0.5 * target.prior_precision * (theta**2).sum()
 
         return potential

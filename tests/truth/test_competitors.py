@@ -151,7 +151,7 @@ def test_gauss_newton_of_a_network_is_the_expected_square_of_the_score(
 
 
 def _information(target: targets.BNN, theta: Tensor) -> Tensor:
-    sd = float(target.own_values(theta[None]).get("noise_sd", getattr(target.likelihood, "sd", 1.0)))
+    sd = float(target.own_values(theta[None]).get("noise_sd", getattr(target.likelihood, "scales", [1.0])[0]))
     nodes, weights = np.polynomial.hermite_e.hermegauss(6)
     total = torch.zeros(target.dim, target.dim, dtype=torch.float64)
     for row in target.x:

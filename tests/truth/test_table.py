@@ -146,7 +146,7 @@ def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, b
     if broken == "prior":
         simulation.target.prior_precision = 0.5
     elif broken == "noise":
-        simulation.target.likelihood.sd *= 1.3
+        simulation.target.likelihood = targets.likelihoods.Normal(1.3 * simulation.target.likelihood.scales[0])
     else:
         monkeypatch.setattr(samplers.REGISTRY.get("bps"), "reflect", half_reflection)
     assert smallest(simulation, "bps") < LEAST

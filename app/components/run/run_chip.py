@@ -42,5 +42,6 @@ class RunChip:
 def _link(run: KeptRun) -> str:
     draws = f"<span style='flex: none'>, {run.draws:,} draws</span>" if run.draws else ""
     query = html.escape(urlencode({"page": run.page, "run": run.run_id}))
-    name = f"<span style='overflow: hidden; text-overflow: ellipsis'>{html.escape(run.title)}</span>"
-    return f"<a href='?{query}' title='Open {html.escape(run.title)}' style='{_STYLE}'>{name}{draws}</a>"
+    title = html.escape(run.title)
+    name = f"<span title='{title}' style='overflow: hidden; text-overflow: ellipsis'>{title}</span>"
+    return f"<a href='?{query}' title='Open this run' style='{_STYLE}'>{name}{draws}</a>"

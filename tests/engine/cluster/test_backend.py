@@ -470,7 +470,7 @@ async def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPa
         return pickle.dumps(LIVE_REPORT | {"frame": {name: len(asked) for name in want}, "version": 1})
 
     loop = asyncio.get_running_loop()
-    backend = SimpleNamespace(spawn=lambda coroutine: asyncio.run_coroutine_threadsafe(coroutine, loop))
+    backend = SimpleNamespace(client=SimpleNamespace(loop=SimpleNamespace(asyncio_loop=loop)))
     handle = live_handle.LiveHandle(backend, plain(), play=True, fixed={"factory": PLAIN, "origin": None})
     handle._actor = SimpleNamespace(frame=slowly)
     handle._up.set()
