@@ -21,7 +21,7 @@ class RunChip:
         self._runs, self._browser = runs, browser
         self._run: KeptRun | None = None
         self._text = Text(sizing_mode=None, margin=(0, 6), align="center")
-        end = icon_button("close", "End this run; its draws are lost unless they are recorded", self._end, **HEADER)
+        end = icon_button("close", "End this run", self._end, **HEADER)
         self.root = pn.Row(self._text, end, align="center", visible=False, css_classes=["kept-run"])
         self.look()
 
