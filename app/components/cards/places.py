@@ -19,7 +19,7 @@ _LINES = {
     "classes": "A bar: the probability that the draws give the class of a test row.",
     "envelope": "The path bounces if u × envelope < rate, u random in [0, 1].",
     "path": "Dots: draws. Line: the last segments of one path, which turns at each bounce.",
-    "graph": "Width: the size of a weight now. Grey: how far it varies over the draws. Orange is negative.",
+    "graph": "Width: the size of a weight now. Grey: how far it varies over the draws. Magenta is negative.",
     "density": "Bars: the draws. Line: the exact density.",
     "population": "Ellipses: the proposals. Dots: their draws.",
     "spread": "Colour: how far the draws disagree about the probability.",

@@ -181,6 +181,7 @@ class Transport(PageComponent):
     def _show_events(self, eventful: bool) -> None:
         """Offer the buttons of a sampler with events, or a plain step."""
         self._eventful = eventful
+        set_changed(self._legend, visible=eventful)
         steps = self.steps if eventful else {"Next step": "proposal"}
         if self._goes_back:
             steps = {**steps, "Previous step": "back"}
