@@ -41,18 +41,18 @@ class Heartbeat:
         keys.on_msg(self._message)
         carrier = Spacer(width=0, height=0, tags=[self._sent])
         self.root = pn.Row(keys, pn.pane.Bokeh(carrier, margin=0), width=0, height=0)
-        self._number = 0
+        self.number = 0  # of the last frame sent
         self._under_way: dict[int, float] = {}
         self._latencies: deque[float] = deque(maxlen=WINDOW)
-        self._moments: deque[float] = deque(maxlen=WINDOW)
+        self._painted_frames: deque[tuple[int, float]] = deque(maxlen=WINDOW)  # numbers and moments
         self._answered = asyncio.Event()
 
     def beat(self) -> None:
         """Add a number to the frame in the current document patch."""
-        self._number += 1
-        self._under_way[self._number] = time.perf_counter()
+        self.number += 1
+        self._under_way[self.number] = time.perf_counter()
         # The time is for measurements from outside.
-        self._sent.data = {"number": [self._number], "at": [time.time()]}
+        self._sent.data = {"number": [self.number], "at": [time.time()]}
 
     async def room(self) -> None:
         """Wait until the browser may be sent another frame."""
@@ -71,7 +71,12 @@ class Heartbeat:
     def rate(self) -> float:
         """Return how many frames were painted in the last second."""
         now = time.perf_counter()
-        return float(sum(1 for at in self._moments if now - at < 1.0))
+        return float(sum(1 for _, at in self._painted_frames if now - at < 1.0))
+
+    def has_shown(self, number: int, seconds: float) -> bool:
+        """Return whether the browser has shown a frame for at least so long."""
+        now = time.perf_counter()
+        return any(painted >= number and now - at >= seconds for painted, at in self._painted_frames)
 
     def _has_room(self) -> bool:
         now = time.perf_counter()
@@ -88,7 +93,7 @@ class Heartbeat:
         self._under_way = {n: at for n, at in self._under_way.items() if n > number}
         if sent is not None:
             self._latencies.append(now - sent)
-            self._moments.append(now)
+            self._painted_frames.append((number, now))
         self._answered.set()
 
     def _message(self, event: Any) -> None:

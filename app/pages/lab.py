@@ -142,7 +142,8 @@ class LabPage(RunPage):
         self.record = Recorder(self.session, lambda sentence: self.show_notice(sentence, failed=False))
         self.record.on_label = lambda: self.on_menu()
         self.places = [Place(name, self._turn_cards) for name in PLACES]
-        self.chip = Chip(self._turn_cards, next(place.say for place in self.places if place.name == "table"))
+        say = next(place.say for place in self.places if place.name == "table")
+        self.chip = Chip(self._turn_cards, say, self.heartbeat)
         self._build_pickers()
         self._build_cards()
         around = [self.caption, self.narrator, self.branches, self.transport, self.verdict, self.question, self.chip]

@@ -6,6 +6,7 @@ import pytest
 
 from bnnviz.figures.places import shared_out
 from bnnviz_app.components.cards.chip import FEWEST, Chip, judged
+from bnnviz_app.heartbeat import Heartbeat
 
 NETWORK = frozenset(
     {"path", "acf", "envelope", "weights", "marginal", "ratios", "trace", "graph", "prediction", "table"}
@@ -42,7 +43,7 @@ def test_the_chip_has_the_colour_of_the_worst_diagnostic(draws: int, warning: st
 
 def test_the_chip_judges_the_followed_branch_of_a_fork() -> None:
     reasons: list[str] = []
-    chip = Chip(lambda: None, reasons.append)
+    chip = Chip(lambda: None, reasons.append, Heartbeat(str))
     status = {"playing": False, "chains": 4, "ess": 9.0, "draws": FEWEST, "futures": [{"letter": "A"}, {"letter": "B"}]}
     table = {"rows": [["R-hat of functions", ("1.00", "2.49"), ("good", "bad")]], "futures": ["B", "A"]}
     for followed, colour in ((0, "danger"), (1, "success")):

@@ -11,11 +11,13 @@ from bokeh.models import Button as BokehButton
 
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import set_changed, set_class
+from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.theme import styles
 
 FEWEST = 50  # draws of each chain that a verdict needs
 _TOO_EARLY = f"A verdict needs {FEWEST} draws of each chain."
 ENOUGH = 100  # draws at which the diagnostics open by themselves
+NOTICED = 0.5  # seconds until a user has noticed that they have opened
 _STYLES = styles(__file__)
 
 
@@ -30,13 +32,14 @@ class Chip(PageComponent):
 
     needs = frozenset({"status", "caption", "table"})
 
-    def __init__(self, on_turn: Callable[[], None], say: Callable[[str], None]) -> None:
-        self._on_turn, self._say = on_turn, say
+    def __init__(self, on_turn: Callable[[], None], say: Callable[[str], None], heartbeat: Heartbeat) -> None:
+        self._on_turn, self._say, self._heartbeat = on_turn, say, heartbeat
         self.open, self._touched = False, False
+        self._opened_in = 0  # the frame with which the diagnostics opened by themselves
         # A React component would show its text after the other parts of the frame.
         look = {"margin": (4, 4), "height": 32, "min_width": 250, "align": "center", "stylesheets": [_STYLES["chip"]]}
         self.root = _Button(label="Diagnostics", **look)
-        self.root.on_click(lambda event: self._turn())
+        self.root.on_click(lambda event: self._press())
         self.enlarged = [self.root]
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -56,11 +59,17 @@ class Chip(PageComponent):
             draws += " since the change"
         set_changed(self.root, label=f"{draws}{ess} · {verdict}", button_type=colour)
         if not self._touched and (status["draws"] >= ENOUGH or colour == "danger"):
+            self._opened_in = self._heartbeat.number + 1
             self._turn()
 
     def show(self) -> None:
         """Open the diagnostics."""
         if not self.open:
+            self._turn()
+
+    def _press(self) -> None:
+        # A press while they open by themselves was meant to open them.
+        if not self._opened_in or self._heartbeat.has_shown(self._opened_in, NOTICED):
             self._turn()
 
     def _turn(self) -> None:
