@@ -19,6 +19,7 @@ _LINES = {
     "classes": "A bar: the probability that the draws give the class of a test row.",
     "envelope": "The path bounces if u × envelope < rate, u random in [0, 1].",
     "path": "Dots: draws. Line: the last segments of one path, which turns at each bounce.",
+    "moves": "Dots: draws. Line: the last moves of one chain.",
     "graph": "Width: the size of a weight now. Grey: how far it varies over the draws. Magenta is negative.",
     "density": "Bars: the draws. Line: the exact density.",
     "population": "Ellipses: the proposals. Dots: their draws.",
@@ -73,7 +74,9 @@ class Place(PageComponent):
 
     def _show(self) -> None:
         names = titles(self.name)
-        text = self._statement or _LINES.get(self._kind if self.front == "prediction" else self.front or "", "")
+        # Beside the prediction, instead of an envelope, is the path of a sampler without events.
+        lines = {"prediction": self._kind, "path": "moves" if self.name == "why" else "path"}
+        text = self._statement or _LINES.get(lines.get(self.front or "", self.front or ""), "")
         with self._choice.setting():
             options = {names[part]: part for part in self.parts}
             set_changed(self._tabs, options=options, value=self.front, visible=len(self.parts) > 1)
