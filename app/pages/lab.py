@@ -87,6 +87,9 @@ class LabPage(RunPage):
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new run: every view forgets the last one."""
+        if self._hurries and self._scene and self.session.playing:
+            self._scene_to_come = scene
+            return
         self._arrange(set(scene["emits"]))
         self._generation = 0
         self.selection.reset()
@@ -94,14 +97,18 @@ class LabPage(RunPage):
 
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts that have come."""
+        if self._hurries and (frame.get("status", {}).get("draws", 0) >= FIRST_DRAWS or not self.session.playing):
+            # Leave full speed, on which the page opens: there are enough draws for a first picture.
+            self._hurries = False
+            self.transport.take_speed()
+            if self._scene_to_come is not None:
+                self.show_scene(self._scene_to_come)
+        elif self._hurries and self._scene_to_come is not None:
+            return  # the recorded run is shown, which has about as many draws
         generation = frame.get("status", {}).get("generation", self._generation)
         if generation != self._generation:
             self._begin_generation(generation)
         super().show_frame(frame)
-        # Leave full speed, on which the page opens, once there are enough draws for a first picture.
-        if self._hurries and frame.get("status", {}).get("draws", 0) >= FIRST_DRAWS:
-            self._hurries = False
-            self.transport.take_speed()
         if PART in frame:
             self.selection.mark(frame[PART])
 
@@ -131,6 +138,7 @@ class LabPage(RunPage):
         self._generation = 0
         self._used: dict[str, bool] = {}  # the places with a card, and whether they have tabs
         self._hurries = False  # through the warm-up, until the first picture
+        self._scene_to_come: dict[str, Any] | None = None  # of the live run, while a recorded one is shown
         self._led: Spec | None = None
         self._held = False  # a question has paused the run
         self.scenes, self.branches = SceneMenu(preset("lab")), BranchBar(self.session)

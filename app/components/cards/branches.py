@@ -76,8 +76,8 @@ class BranchBar(PageComponent):
             text = f"On the way to step {status['goal']:,}: the run repeats its steps up to there."
         elif status.get("behind"):
             text = (
-                f"Step <b>{step:,}</b> of {furthest:,}: play repeats the recorded future. Change a setting or a data"
-                " point to start another one."
+                f"Step <b>{step:,}</b> of {furthest:,}: play repeats the steps up to there. Change a setting or a data"
+                " point to go another way from here."
             )
         elif self._futures:
             letter = html.escape(self._letter)

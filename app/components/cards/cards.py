@@ -30,7 +30,7 @@ _LIMITS = {
     "R-hat": "below 1.01",
     "Bulk ESS": "above 400",
     "Tail ESS": "above 400",
-    "ESS of functions (least)": "above 400",
+    "ESS of functions (minimum)": "above 400",
     "Violations": "at most 1 %",
     "Tail of the weights": "below 0.7",
 }

@@ -15,7 +15,7 @@ from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.theme import styles
 
 FEWEST = 50  # draws of each chain that a verdict needs
-_TOO_EARLY = f"A verdict needs {FEWEST} draws of each chain."
+_TOO_EARLY = f"Diagnostics need at least {FEWEST} draws per chain."
 ENOUGH = 100  # draws at which the diagnostics open by themselves
 NOTICED = 0.5  # seconds until a user has noticed that they have opened
 _STYLES = styles(__file__)

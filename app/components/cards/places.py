@@ -13,8 +13,8 @@ from bnnviz_app.components.widgets import ReaderChoice, Text, WideRow, set_chang
 from bnnviz_app.theme import styles
 
 _LINES = {
-    "band": "Blue: 95 % of sampled networks, wide far from data. Orange: one now. Click adds a point.",
-    "area": "Colour: the probability of a class. Line: probability one half. Click adds a point.",
+    "band": "Blue: 95 % of the sampled networks. Orange: the current one. Click to add a point.",
+    "area": "Colour: the probability of a class. Line: probability one half. Click to add a point.",
     "intervals": "A bar: the 95 % interval of a test row. On the diagonal predictions are exact.",
     "classes": "A bar: the probability that the draws give the class of a test row.",
     "envelope": "The path bounces if u × envelope < rate, u random in [0, 1].",

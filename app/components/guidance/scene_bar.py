@@ -128,7 +128,7 @@ class SceneMenu:
     def __init__(self, examples: Sequence[dict[str, Any]]) -> None:
         self._examples = examples
         self._list = Text(stylesheets=[_STYLES["list"]])
-        self._dialog = Dialog("Examples and scenes", lambda: [self._list])
+        self._dialog = Dialog("Break it: examples and scenes", lambda: [self._list])
         self.root = self._dialog.root
 
     def show(self, flags: dict[str, str]) -> None:

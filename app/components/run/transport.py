@@ -203,7 +203,7 @@ class Transport(PageComponent):
             (44, "device", html.escape(str(status["device"])), kernel),
             (104, "phase", html.escape(self._phase(status)), ""),
             *self._figures(status),
-            (116, "frames", f"{frames:.0f}", f"frames/s, {delay} ms"),
+            (116, "frames", f"{frames:.0f}", f"frames per s, {delay} ms"),
             (84, "elapsed", clock(status["elapsed"]), "sampled"),
         ]
 

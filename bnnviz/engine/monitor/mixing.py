@@ -140,7 +140,7 @@ class LiveMixing:
         found = self.found
         sizes = {
             "ESS of the energy U": found.energy,
-            "ESS of functions (least)": found.least,
+            "ESS of functions (minimum)": found.least,
             "ESS of functions (median)": found.median,
         }
         # Chains that agree in one order of the hidden units agree on functions; the reverse need not hold.

@@ -239,7 +239,7 @@ class Waiting:
         share, limit = run.sampler.warmup_share(run.state), run.sampler.tuning_limit
         if share is None:
             left = (limit - run.steps) * (run.seconds - self._tuning_since) / run.steps if run.steps else math.nan
-            return _way(run.steps, f"at most {limit:,}", "at most", left)
+            return _way(run.steps, f"the warm-up, which has at most {limit:,}", "at most", left)
         left = (run.seconds - self._tuning_since) * (1 - share) / share if share else math.nan
         return Message("warmup_left", percent=100 * share, seconds=left) if left > _LONG_S else None
 

@@ -31,7 +31,7 @@ class RateRatios(Figure):
 
     x, y = Axis("rate / envelope", (0.0, START)), Axis(" ", (-0.5, 0.5), "exact", shown=False)
     size = (520, 200)
-    always = (Rule([1.0], "x", 1.6, (6, 4), "no bound above 1", colour="muted"),)
+    always = (Rule([1.0], "x", 1.6, (6, 4), "rate = envelope", colour="muted"),)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw the quantiles ``least``, ``q25``, ``median``, ``q75``, ``q99`` and ``most``."""

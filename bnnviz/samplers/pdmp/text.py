@@ -91,7 +91,7 @@ _CAPTIONS = {
     REJECTED: "The {nth} proposal was rejected: its uniform draw {e.uniform:.2f} exceeds rate / envelope ="
     " {share:.2f}.",
     VIOLATION: "The {nth} proposal was discarded.",
-    PROBE: "A look-ahead to time {e.t:.3g}: the rate is {e.rate:.3g}, which sets the envelope up to this time.",
+    PROBE: "A look-ahead to time {e.t:.3g}: {found}, which sets the envelope up to this time.",
     HORIZON: "No proposal occurred before the horizon at time {e.t:.3g}. The envelope is extended from there.",
     START: "The chain starts: the rate is evaluated at its position.",
 }
@@ -105,7 +105,8 @@ def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_
         form = _TOO_FAR
     nth = _ordinal(len(tried))
     share = max(last.rate, 0.0) / last.height if last.height > 0 else 0.0
-    text = fill(form, {"e": last, "events": events, "nth": nth, "share": share})
+    found = f"the rate is {last.rate:.3g}" if last.rate > 0 else "U decreases there and the rate is 0"
+    text = fill(form, {"e": last, "events": events, "nth": nth, "share": share, "found": found})
     if last.kind == PROBE and nothing_ahead:
         text += " The envelope is zero, so no event can occur before this time."
     violations = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
