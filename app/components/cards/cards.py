@@ -10,7 +10,7 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.figures.live.view import View
+from bnnviz.figures.live.view import DOCUMENT_THEME, View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, Text, WideRow, button, set_changed, set_class
 from bnnviz_app.theme import LARGE, SHEETS, styles
@@ -58,7 +58,7 @@ class Card(PageComponent):
         self._legend = Text(margin=(0, 14, 2, 14), height=None, stylesheets=sheets)
         self.enlarged = [self._title, self._note, self._legend]
         head = WideRow(self._title, *turns, self._note, *tools, height=30)
-        body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
+        body = pn.pane.Bokeh(view.root, theme=DOCUMENT_THEME, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
         if beside:
             body = pn.Row(*beside, body, sizing_mode="stretch_both")
         self.root = surface(head, *below, self._legend, body, area=place or view.needs[0])
