@@ -116,6 +116,11 @@ class Traits:
     reference_rank: int = 0
 
 
+def preset(name: str, title: str, doc: str, **chosen: Any) -> dict[str, Any]:
+    """Return a preset: settings with a name, a title and a description."""
+    return {"name": name, "title": title, "doc": doc, "settings": chosen}
+
+
 class Sampler(param.Parameterized):
     """Base class of samplers, which advance all chains in lock-step.
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Traits
+from bnnviz.samplers.base import REGISTRY, Traits, preset
 from bnnviz.samplers.baselines.adam import LossGradient, untrained
 from bnnviz.samplers.baselines.descent import Descending, Rest
 from bnnviz.samplers.baselines.text import ELBOText
@@ -80,18 +80,8 @@ class BayesByBackprop(Functional, Descending):
     )
 
     presets = [
-        {
-            "name": "paper",
-            "title": "As in the PMCnet paper",
-            "doc": "A constant learning rate of 1e-3.",
-            "settings": {"schedule": "constant"},
-        },
-        {
-            "name": "quick",
-            "title": "Quick",
-            "doc": "Ten times the learning rate, for small networks.",
-            "settings": {"learning_rate": 0.01, "steps": 3000},
-        },
+        preset("paper", "As in the PMCnet paper", "A constant learning rate of 1e-3.", schedule="constant"),
+        preset("quick", "Quick", "Ten times the learning rate, for small networks.", learning_rate=0.01, steps=3000),
     ]
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY, Sampler, Traits, counters, length
+from bnnviz.samplers.base import REGISTRY, Sampler, Traits, counters, length, preset
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.text import LaplaceText
 from bnnviz.samplers.random import RandomNumbers, log_normal
@@ -78,18 +78,20 @@ class Laplace(Sampler):
     mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Number of Adam steps for finding the mode.")
 
     presets = [
-        {
-            "name": "last_layer",
-            "title": "Last layer",
-            "doc": "Full covariance of the last layer, for large networks.",
-            "settings": {"subset": "last_layer", "structure": "full"},
-        },
-        {
-            "name": "diagonal",
-            "title": "Diagonal",
-            "doc": "Diagonal covariance of all weights, for networks of any size.",
-            "settings": {"subset": "all", "structure": "diagonal"},
-        },
+        preset(
+            "last_layer",
+            "Last layer",
+            "Full covariance of the last layer, for large networks.",
+            subset="last_layer",
+            structure="full",
+        ),
+        preset(
+            "diagonal",
+            "Diagonal",
+            "Diagonal covariance of all weights, for networks of any size.",
+            subset="all",
+            structure="diagonal",
+        ),
     ]
 
     def check(self, target: Target) -> None:

@@ -11,7 +11,7 @@ from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.models.perceptron import WithLinearPath
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, preset
 from bnnviz.samplers.baselines.adam import Info, LossGradient, squared, untrained
 from bnnviz.samplers.baselines.descent import Descending, Rest
 from bnnviz.samplers.baselines.text import DropoutText
@@ -98,18 +98,15 @@ class MCDropout(Descending):
     )
 
     presets = [
-        {
-            "name": "light",
-            "title": "Few units dropped",
-            "doc": "p = 0.1, for small networks.",
-            "settings": {"drop": 0.1},
-        },
-        {
-            "name": "batches",
-            "title": "Mini-batches",
-            "doc": "10,000 steps on mini-batches of 32 rows.",
-            "settings": {"batch_size": 32, "steps": 10_000, "learning_rate": 3e-3},
-        },
+        preset("light", "Few units dropped", "p = 0.1, for small networks.", drop=0.1),
+        preset(
+            "batches",
+            "Mini-batches",
+            "10,000 steps on mini-batches of 32 rows.",
+            batch_size=32,
+            steps=10_000,
+            learning_rate=3e-3,
+        ),
     ]
 
     def check(self, target: Target) -> None:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, preset
 from bnnviz.samplers.baselines.descent import Descending, Point
 
 #: Presets of the descents to a point.
 PRESETS: list[dict[str, Any]] = [
-    {
-        "name": "batches",
-        "title": "Mini-batches",
-        "doc": "10,000 steps on mini-batches of 32 rows.",
-        "settings": {"batch_size": 32, "steps": 10_000, "learning_rate": 3e-3},
-    },
-    {
-        "name": "long",
-        "title": "A long descent",
-        "doc": "20,000 steps with a cosine schedule.",
-        "settings": {"steps": 20_000, "schedule": "cosine"},
-    },
+    preset(
+        "batches",
+        "Mini-batches",
+        "10,000 steps on mini-batches of 32 rows.",
+        batch_size=32,
+        steps=10_000,
+        learning_rate=3e-3,
+    ),
+    preset("long", "A long descent", "20,000 steps with a cosine schedule.", steps=20_000, schedule="cosine"),
 ]
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY, Sampler
+from bnnviz.samplers.base import REGISTRY, Sampler, preset
 from bnnviz.samplers.baselines.adam import Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import AnchoredText
 from bnnviz.samplers.random import RandomNumbers
@@ -125,18 +125,10 @@ class SAE(Trained, Sampler):
     )
 
     presets = [
-        {
-            "name": "paper",
-            "title": "As in the authors' code",
-            "doc": "Five epochs per member, steps of 0.01.",
-            "settings": {"epochs": 5, "anchor_step": 0.01},
-        },
-        {
-            "name": "wide",
-            "title": "Wide steps",
-            "doc": "Steps of 0.2 with ten epochs each.",
-            "settings": {"epochs": 10, "anchor_step": 0.2},
-        },
+        preset(
+            "paper", "As in the authors' code", "Five epochs per member, steps of 0.01.", epochs=5, anchor_step=0.01
+        ),
+        preset("wide", "Wide steps", "Steps of 0.2 with ten epochs each.", epochs=10, anchor_step=0.2),
     ]
 
     def check(self, target: Target) -> None:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Traits, counters, length
+from bnnviz.samplers.base import REGISTRY, Traits, counters, length, preset
 from bnnviz.samplers.functional.base import Functional, MeanField
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Info, StochasticGradient
@@ -89,18 +89,13 @@ class SGFuncRLD(Functional, StochasticGradient):
     )
 
     presets = [
-        {
-            "name": "paper",
-            "title": "Algorithm 1 as printed",
-            "doc": "The noise is far too small for the drift.",
-            "settings": {"variant": "paper"},
-        },
-        {
-            "name": "riemannian",
-            "title": "With the Gamma term",
-            "doc": "The metric is the Fisher information; the drift contains the divergence of its inverse.",
-            "settings": {"variant": "riemannian"},
-        },
+        preset("paper", "Algorithm 1 as printed", "The noise is far too small for the drift.", variant="paper"),
+        preset(
+            "riemannian",
+            "With the Gamma term",
+            "The metric is the Fisher information; the drift contains the divergence of its inverse.",
+            variant="riemannian",
+        ),
     ]
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, preset
 from bnnviz.samplers.importance.mixture import Full
 from bnnviz.samplers.importance.population import ADAPT, Info, Population, State
 from bnnviz.samplers.random import RandomNumbers
@@ -34,36 +34,27 @@ class PMCnet(Population):
     title = "PMCnet"
     covariance = Full
     presets = [
-        {
-            "name": "gradfree",
-            "title": "PMCnet-gradfree",
-            "doc": "Means are not updated by gradient steps.",
-            "settings": {"gradient": False},
-        },
-        {
-            "name": "covfree",
-            "title": "PMCnet-covfree",
-            "doc": "Covariances are not adapted.",
-            "settings": {"adapt_covariance": False},
-        },
-        {
-            "name": "dm-pmc",
-            "title": "DM-PMC",
-            "doc": "Deterministic-mixture population Monte Carlo, without gradients and adaptive covariances.",
-            "settings": {"gradient": False, "adapt_covariance": False},
-        },
-        {
-            "name": "sl-pmc",
-            "title": "SL-PMC",
-            "doc": "Covariances are the inverse Hessians of U if they are positive definite.",
-            "settings": {"covariance_from": "curvature"},
-        },
-        {
-            "name": "reference",
-            "title": "As in the authors' code",
-            "doc": "Resampling, covariances and step sizes as in the code of the authors.",
-            "settings": {"variant": "reference-code"},
-        },
+        preset("gradfree", "PMCnet-gradfree", "Means are not updated by gradient steps.", gradient=False),
+        preset("covfree", "PMCnet-covfree", "Covariances are not adapted.", adapt_covariance=False),
+        preset(
+            "dm-pmc",
+            "DM-PMC",
+            "Deterministic-mixture population Monte Carlo, without gradients and adaptive covariances.",
+            gradient=False,
+            adapt_covariance=False,
+        ),
+        preset(
+            "sl-pmc",
+            "SL-PMC",
+            "Covariances are the inverse Hessians of U if they are positive definite.",
+            covariance_from="curvature",
+        ),
+        preset(
+            "reference",
+            "As in the authors' code",
+            "Resampling, covariances and step sizes as in the code of the authors.",
+            variant="reference-code",
+        ),
     ]
 
     covariance_from = settings.Choice(

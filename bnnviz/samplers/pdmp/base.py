@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Sampler, Traits
+from bnnviz.samplers.base import Sampler, Traits, preset
 from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.bounds import linear_losses
@@ -51,27 +51,25 @@ ALGORITHM_2: dict[str, Any] = {
 }
 
 
-def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
+def as_in_the_paper(doc: str, **more: Any) -> list[dict[str, Any]]:
     """Return a sampler's presets: the correct bound, the paper's settings, and eq. 12 taken literally."""
     literal = (
         "Negative rates are clipped at zero before fitting the line. After a bounce the envelope is zero for a long"
         " time, and the posterior is many times too wide."
     )
-    clipped = {**ALGORITHM_2, "clip_points": True}
     return [
-        {"name": "exact", "title": "Correct (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
-        {"name": "paper", "title": "As in the paper", "doc": doc, "settings": {**ALGORITHM_2, **more}},
-        {"name": "literal", "title": "Wrong: points clipped at zero", "doc": literal, "settings": clipped},
+        preset("exact", "Correct (grid bound)", "The default.", bound="grid"),
+        preset("paper", "As in the paper", doc, **ALGORITHM_2 | more),
+        preset("literal", "Wrong: points clipped at zero", literal, **ALGORITHM_2 | {"clip_points": True}),
     ]
 
 
-def capped(title: str, doc: str, more: dict[str, Any]) -> dict[str, Any]:
+def capped(title: str, doc: str, **more: Any) -> dict[str, Any]:
     """Return a preset with Algorithm 2, a bounce at the tenth proposal, and the settings ``more``.
 
     docs/corrigendum.md lists the other differences between the authors' code and Algorithm 2.
     """
-    settings_of = {**ALGORITHM_2, "most_proposals": 10, **more}
-    return {"name": "capped", "title": title, "doc": doc, "settings": settings_of}
+    return preset("capped", title, doc, **ALGORITHM_2 | {"most_proposals": 10} | more)
 
 
 class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
@@ -238,8 +236,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
 
     presets: ClassVar[list[dict[str, Any]]] = as_in_the_paper(
         "Algorithm 2 with alpha 1 and R 2, the line through signed rates, no horizon, draws at events, one batch held"
-        " between events.",
-        {},
+        " between events."
     )
 
     @property

@@ -36,7 +36,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message, Remedy
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, preset
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_paper, capped
@@ -49,6 +49,7 @@ from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 _ROUNDS = 4  # of learning a reference
+_PUBLISHED = {"reference": "prior", "curvature": "published", "learn_reference": False, "start": "one_mode"}
 _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may slightly exceed it
 
 
@@ -99,31 +100,21 @@ class Boomerang(PDMP):
         *as_in_the_paper(
             "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held between events, and the reference with"
             " the diagonal of the Hessian instead of the prior; for networks, which have a prior.",
-            {"reference": "prior", "curvature": "hessian", "learn_reference": False, "start": "one_mode"},
+            **_PUBLISHED | {"curvature": "hessian"},
         ),
-        {
-            "name": "published",
-            "title": "As first published",
-            "doc": "As in the paper, with the row sums of the Hessian, which the corrigendum replaces by its diagonal.",
-            "settings": {
-                **ALGORITHM_2,
-                "reference": "prior",
-                "curvature": "published",
-                "learn_reference": False,
-                "start": "one_mode",
-            },
-        },
-        capped(
-            "Ten proposals",
-            "As first published, with a bounce at the tenth proposal.",
-            {"reference": "prior", "curvature": "published", "learn_reference": False, "start": "one_mode"},
+        preset(
+            "published",
+            "As first published",
+            "As in the paper, with the row sums of the Hessian, which the corrigendum replaces by its diagonal.",
+            **ALGORITHM_2 | _PUBLISHED,
         ),
-        {
-            "name": "thinning",
-            "title": "The paper's event times, on a density",
-            "doc": "Algorithm 2 as in the paper, with a reference that preserves the target.",
-            "settings": ALGORITHM_2,
-        },
+        capped("Ten proposals", "As first published, with a bounce at the tenth proposal.", **_PUBLISHED),
+        preset(
+            "thinning",
+            "The paper's event times, on a density",
+            "Algorithm 2 as in the paper, with a reference that preserves the target.",
+            **ALGORITHM_2,
+        ),
     ]
 
     learn_reference = settings.Boolean(

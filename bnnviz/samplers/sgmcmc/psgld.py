@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, counters, length
+from bnnviz.samplers.base import REGISTRY, counters, length, preset
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import SAFE, Info, StochasticGradient
 from bnnviz.samplers.sgmcmc.text import PreconditionedText
@@ -91,12 +91,13 @@ class PSGLD(StochasticGradient):
     )
 
     presets = [
-        {
-            "name": "paper",
-            "title": "As in the paper",
-            "doc": "The preconditioner continues to change, without Gamma.",
-            "settings": {"learn_preconditioner": "always", "gamma": "none"},
-        },
+        preset(
+            "paper",
+            "As in the paper",
+            "The preconditioner continues to change, without Gamma.",
+            learn_preconditioner="always",
+            gamma="none",
+        ),
     ]
 
     @property
