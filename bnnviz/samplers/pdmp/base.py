@@ -17,7 +17,6 @@ from bnnviz.samplers.base import Sampler, Traits, preset
 from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.bounds import linear_losses
-from bnnviz.samplers.pdmp.bounds.capped import Capped
 from bnnviz.samplers.pdmp.bounds.exact import Exact
 from bnnviz.samplers.pdmp.bounds.grid import Grid, RaisedGrid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
@@ -297,8 +296,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         if self.bound == "regression":
             return Regression(self.sds_above, self.speed)
         reject_above = float("inf") if self.reject_above is None else self.reject_above
-        line = Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
-        return line if self.most_proposals is None else Capped(line, self.most_proposals)
+        return Interpolated(self.alpha, self.t_init, reject_above, self.clip_points, self.most_proposals)
 
     @property
     def gradients_per_step(self) -> int:

@@ -25,7 +25,6 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.bounds.capped import CappedState
 from bnnviz.samplers.pdmp.bounds.exact import ExactState
 from bnnviz.samplers.pdmp.bounds.grid import GridState, RaisedState
 from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
@@ -67,7 +66,7 @@ class State(NamedTuple):
     piece: Piece
     skipped: Piece
     # The bound's own state
-    bound: InterpolatedState | CappedState | GridState | RaisedState | RegressionState | ExactState
+    bound: InterpolatedState | GridState | RaisedState | RegressionState | ExactState
     alive: Tensor  # bool: False for a chain that met a non-finite value
     # (chains, size) or (): The rows that a chain holds between events; empty without a held batch
     batch: Tensor | tuple[()]
