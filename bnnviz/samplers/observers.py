@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers.tree import flat
 
 
@@ -85,41 +86,34 @@ class Checkpointed:
             setattr(self, name, value.to(getattr(self, name).device) if isinstance(value, Tensor) else value)
 
 
-class DrawCollector(Protocol):
+class DrawCollector(Checkpointed):
     """Turn steps into draws, outside of `step`."""
 
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws that the steps made."""
-
-    def save(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Restore a saved state."""
+        raise NotImplementedError
 
 
-class SamplerStats(Protocol):
+class SamplerStats(Checkpointed):
     """Count over all chains."""
 
     events: int
 
     def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
         """Count the steps, for the chains (chains,) of which ``counted`` is true."""
+        raise NotImplementedError
 
     def summary(self) -> dict[str, float]:
         """Return named statistics."""
+        raise NotImplementedError
 
     def rows(self) -> list[list[str]]:
         """Return the statistics as rows (label, text, tone) of the table view."""
+        raise NotImplementedError
 
     def sentence(self) -> str:
         """Return the counts as text."""
-
-    def save(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Restore a saved state."""
+        raise NotImplementedError
 
 
 class Projection(NamedTuple):
@@ -136,30 +130,44 @@ class Projection(NamedTuple):
     basis: int
     canonicalise: Callable[..., np.ndarray] | None = None
 
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Return points (n, dim) in the plane, (n, 2); not in a phase plane."""
+        x = x if self.canonicalise is None else self.canonicalise(x)
+        return (x - self.centre) @ self.axes
+
 
 #: Maximum number of events in a chain trace, and the kind that denotes a move of a discrete sampler.
 LATELY, MOVE = 4096, 6
 
 
-class ChainTrace(Protocol):
+class ChainTrace:
     """Follow one chain closely enough to draw it.
 
-    Attributes
-    ----------
-    lately : deque of (int, int)
-        Step and kind of its latest events, oldest first; the consumer removes them.
+    ``count`` is the number of its events, ``now`` its position (None before the first step), and ``lately`` step and
+    kind of the latest events, oldest first; the consumer removes them.
     """
 
-    lately: deque[tuple[int, int]]
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+        self.count = 0
+        self.now: Any = None
+        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
         """Start at the watched chain's state, before its first step."""
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
-        """Record the watched chain's steps."""
+        """Record the watched chain's steps in a block."""
+        raise NotImplementedError
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
-        """Return one part of a frame."""
+        """Return one part of a frame; empty before the first step."""
+        raise NotImplementedError
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
         """Return step, description and position (dim,) of an event in memory."""
+        raise BnnvizError("This sampler has no events to pick.", "event")
+
+    def current_point(self) -> Tensor:
+        """Return the watched chain's position (dim,)."""
+        return self.now

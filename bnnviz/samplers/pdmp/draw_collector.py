@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.samplers.observers import Checkpointed, Draws, StepBatch
+from bnnviz.samplers.observers import DrawCollector, Draws, SamplerStats, StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED, ROUNDING, is_event
 from bnnviz.samplers.text import percent
 
@@ -18,7 +18,7 @@ _COUNTS = ("evaluations", "bounces", "refreshes", "proposals", "violations")
 _BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
 
 
-class PathCollectorBase(Checkpointed):
+class PathCollectorBase(DrawCollector):
     """Evaluate the path at the draws of a block, and store its integrals up to each draw.
 
     Shapes: made (chains,), path (chains, 1 + 2 dim), float64.
@@ -97,8 +97,6 @@ class PathDrawCollector(PathCollectorBase):
 class EventDrawCollector(PathCollectorBase):
     """Draw at bounces and refreshments, as the papers do, which is biased."""
 
-    spacing = float("nan")
-
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the positions at the block's events."""
         event = is_event(step_batch.column("kind"))
@@ -108,7 +106,7 @@ class EventDrawCollector(PathCollectorBase):
         return self._draws(step_batch, step, chain, number[step, chain], step_batch.column("t")[step, chain])
 
 
-class RatioStats(Checkpointed):
+class RatioStats(SamplerStats):
     """Count events and proposals, and record the distribution of rate / envelope."""
 
     saved_names = (*_COUNTS, "excess", "least", "most", "ratios")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.observers import LATELY, Projection, StepBatch
+from bnnviz.samplers.observers import ChainTrace, Projection, StepBatch
 from bnnviz.samplers.pdmp import text
 from bnnviz.samplers.pdmp.thinning import HORIZON, PROBE, REFRESH, START
 from bnnviz.samplers.pdmp.trace.path_picture import (
@@ -40,20 +40,17 @@ _STRETCH = ("t0", "t1", "h0", "h1")
 _FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1", "slope")
 
 
-class PathTrace:
+class PathTrace(ChainTrace):
     """Follow one chain: its segments, events, evaluations and envelopes."""
 
     def __init__(self, sampler: Any) -> None:
-        self.sampler = sampler
-        self.count = 0
+        super().__init__(sampler)
         self.picture = PathPicture(sampler)
         self._seen = 0  # segments that had ended at the last frame
-        self.now: Segment | None = None
         self.past: deque[Segment] | None = None
         self.state: Any = None
         self._scaling: tuple[Any, Any] = None, None  # of all chains, and of the watched one
         self.last: Evaluation | None = None
-        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
         """Start at the watched chain's state, before its first step."""
