@@ -38,15 +38,6 @@ class Ratio(NamedTuple):
         Nonnegative coefficients of the kernels.
     width : float
         Standard deviation of the kernels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> rng = np.random.default_rng(0)
-    >>> ratio = diagnostics.kliep(rng.normal(1, 1, 200), rng.normal(0, 1, 200), width=1.0)
-    >>> bool(ratio(np.array([2.0]))[0] > ratio(np.array([-2.0]))[0])
-    True
     """
 
     centres: np.ndarray

@@ -9,14 +9,14 @@ For M chains of N draws with autocorrelations :math:`\hat\rho_t`, variance withi
 
 with ranks instead of draws and each chain split in two (Vehtari, Gelman, Simpson, Carpenter and Buerkner 2021,
 https://doi.org/10.1214/20-BA1221). Both are computed by ArviZ. Without ArviZ they are nan, so that runs continue.
-Callers that show them check `has_arviz`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.diagnostics.packages import array_stats, has_arviz
+from bnnviz import optional
+from bnnviz.diagnostics.packages import array_stats
 
 _STILL = 1e-12  # rounding tolerance relative to the overall spread
 _TAILS = (0.05, 0.95)
@@ -137,4 +137,4 @@ def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
 
 
 def _measurable(values: np.ndarray) -> bool:
-    return values.shape[1] >= 4 and np.ptp(values) > 0 and has_arviz()
+    return values.shape[1] >= 4 and np.ptp(values) > 0 and optional.has("arviz_stats")

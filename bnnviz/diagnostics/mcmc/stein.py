@@ -37,15 +37,6 @@ class VarianceInflation(NamedTuple):
         Averaged over the coordinates.
     each, each_error : ndarray, shape (dim,), or None
         Values of each coordinate, or None in more than 8 dimensions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))
-    >>> found = diagnostics.variance_inflation(draws, (draws**2).sum(-1) / 2, draws)
-    >>> abs(found.share) < 4 * found.error
-    True
     """
 
     share: float
