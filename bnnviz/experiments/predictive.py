@@ -25,11 +25,7 @@ class PredictiveExperiment(Experiment):
         return [self.runner, *(self.taken or self.pictures), *self.followed]
 
     def row(self, case: Case, summaries: Any) -> dict[str, Any]:
-        """Return a case's values: the mean over runs of each mean over draws, and its standard error (``_se``).
-
-        ``_sd`` is the mean standard deviation over draws, ``_averaged`` the value of the averaged prediction, and
-        ``error`` the message of the first run that failed.
-        """
+        """Return means over runs with errors (``_se``), sds over draws (``_sd``), ``_averaged`` and the first error."""
         summaries = list(summaries)
         row = self._row(case, summaries, [summary["figures"] for summary in summaries])
         for key in self.measures:

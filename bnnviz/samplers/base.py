@@ -33,6 +33,7 @@ from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.observers import ChainTrace, DrawCollector, SamplerStats, StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.text import MoveText
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
 
 if TYPE_CHECKING:
@@ -225,10 +226,7 @@ class Sampler(param.Parameterized):
         return self.kernel(rng, state, *self.pre_draw(rng, state))
 
     def outline(self, state: Any) -> SamplerState:
-        """Return a state without the parts that are only needed at the end of a block of compiled steps.
-
-        Draw collectors, chain traces and `pre_draw` receive such states between the steps of a block.
-        """
+        """Return a state without the parts that only the end of a block of compiled steps needs."""
         return state
 
     # ---- the warm-up
@@ -238,10 +236,7 @@ class Sampler(param.Parameterized):
         return state
 
     def adaptation_inputs(self, adaptation: Any) -> tuple[Any, ...] | None:
-        """Return the adaptation as nested tuples of tensors, which are inputs of the compiled kernel.
-
-        If the result is None, the kernel is compiled after the warm-up.
-        """
+        """Return the adaptation as tuples of tensors, inputs of a kernel compiled at once; None: compile it later."""
         return None
 
     def native_step(self) -> NativeStep | None:
@@ -316,10 +311,7 @@ class Sampler(param.Parameterized):
     # ---- shared by kernels
 
     def tempered_target(self, x: Tensor, state: Any = None) -> tuple[Tensor, Tensor]:
-        """Return U / T (n,) and its gradient (n, dim) of the density that the draws follow.
-
-        ``state`` is a state of the run, for samplers whose warm-up affects this density.
-        """
+        """Return U / T (n,) and its gradient (n, dim) of the density that the draws of a state follow."""
         potential, g = self.target.gradient(x)
         return potential / self.temperature, g / self.temperature
 
@@ -328,7 +320,7 @@ class Sampler(param.Parameterized):
         alive = state.alive & finite
         failed = state.alive & ~finite
         if not (self.host_sync and bool(alive.all())):
-            parts = {name: _chosen(alive, part, getattr(state, name)) for name, part in parts.items()}
+            parts = {name: choose(alive, part, getattr(state, name)) for name, part in parts.items()}
         return state._replace(**parts, count=state.count + alive, alive=alive), failed
 
     # ---- costs and observers
@@ -365,10 +357,7 @@ class Sampler(param.Parameterized):
         return None
 
     def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
-        """Return the intermediate points (dim,) of the current transition of a chain, for plots.
-
-        ``before`` is the result for the steps before.
-        """
+        """Return the points (dim,) of a chain's current transition, for plots, from those of the steps ``before``."""
         return []
 
     def trajectory(self, before: Any, state: Any, info: Any, chain: int) -> list[Tensor]:
@@ -416,7 +405,3 @@ def counters(x0: Tensor) -> tuple[Tensor, Tensor]:
 def length(vectors: Tensor) -> Tensor:
     """Return the lengths (n,) of vectors (n, dim)."""
     return torch.linalg.vector_norm(vectors, dim=-1)
-
-
-def _chosen(mask: Tensor, yes: Tensor, no: Tensor) -> Tensor:
-    return torch.where(mask.view(-1, *[1] * (yes.ndim - 1)), yes, no)

@@ -56,10 +56,7 @@ class MiniBatch:
         return choose_rows(rng.uniform((chains, self._target.data_rows), torch.float32), self._size)
 
     def draw(self, held: Any, chains: int, rng: RandomNumbers) -> Any:
-        """Return the rows of the next evaluation's batch, (chains, size, ...); empty if it uses all rows.
-
-        The rows are gathered before the step: a compiled step would gather them again for each unit of the first layer.
-        """
+        """Return the rows of the next batch, (chains, size, ...), gathered before the step; empty if it uses all."""
         if self._all:
             return ()
         return self._target.read(held if self.held else self._draw(chains, rng))
@@ -76,10 +73,7 @@ class MiniBatch:
         return self._target.all_rows() if self._all else self._target.weighted(*rows)
 
     def seen_by(self, held: Any, chain: int) -> Any:
-        """Return an object that computes the derivatives behind one chain's rate, at any number of points.
-
-        If every evaluation uses a fresh batch, all rows are used, the mean of the noisy rates.
-        """
+        """Return the derivatives behind one chain's rate at any points: on its held batch, or by all rows."""
         return self._OneBatch(self, self._target.read(held[chain : chain + 1])) if self.held else self._target
 
     class _OneBatch:

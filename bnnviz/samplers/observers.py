@@ -33,10 +33,7 @@ class StepBatch:
         return self._columns[name]
 
     def history(self, name: str) -> Tensor:
-        """Return a field of the states before each step and after the last, (steps + 1, chains, ...).
-
-        If the field contains several tensors, the first is returned.
-        """
+        """Return the first tensor of a field of the states, before each step and after the last, (steps + 1, ...)."""
         return torch.stack([flat(getattr(state, name))[0] for state in [*self.before, self.after]])
 
     def part(self, begin: int, end: int) -> StepBatch:

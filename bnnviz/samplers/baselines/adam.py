@@ -57,10 +57,7 @@ class Step(NamedTuple):
 
 
 def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) -> Step:
-    """Return a step of Adam as a pure function of its state, unlike `torch.optim`, which updates in place.
-
-    Shapes: g, mean, square (chains, ...), number (chains,), rate (chains,).
-    """
+    """Return a step of Adam for (chains, ...), number and rate (chains,); `torch.optim` would update in place."""
     mean, square = torch.lerp(g, mean, _FIRST), torch.lerp(g.square(), square, _SECOND)
     shape = (-1, *[1] * (g.ndim - 1))
     scale = (rate / (1 - _FIRST**number)).to(g.dtype).view(shape)
@@ -125,10 +122,7 @@ class Trained(param.Parameterized):
         return 1 - share if self.schedule == "linear" else 0.5 + 0.5 * torch.cos(math.pi * share)
 
     def fit(self, x: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
-        """Return the negative log likelihood (chains,) of states (chains, dim) and its gradient: U without the prior.
-
-        If the target has no separate prior, return U.
-        """
+        """Return U (chains,) at states (chains, dim) without the term of a separate prior, and its gradient."""
         potential, g = self.source.of(batch).gradient(x)
         precision = self.target.prior_precision or 0.0
         return potential - 0.5 * precision * x.square().sum(-1), g - precision * x

@@ -14,6 +14,7 @@ from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import DescentText
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
 
 
@@ -40,11 +41,7 @@ class State(NamedTuple):
 
 
 class Descending(Trained, Sampler):
-    """Base of the samplers that descend, then rest.
-
-    While a chain descends, a step is a step of Adam. At rest, a step costs no gradient and makes a draw. If the data
-    change, chains descend again from their current positions, without draws until they have converged.
-    """
+    """Base of samplers that descend by Adam, then rest and make draws without gradients, until the data change."""
 
     text = DescentText
     trained: ClassVar[str] = "x"
@@ -96,7 +93,7 @@ class Descending(Trained, Sampler):
         rate = self.learning_rate * self.scheduled(state.taken / self.steps)
         step = adam(slope.gradient, state.mean, state.square, state.taken + 1, rate)
         finite = torch.isfinite(slope.loss) & torch.isfinite(step.move).flatten(1).all(1)
-        move = torch.where(going.view(-1, *[1] * (here.ndim - 1)), step.move, 0.0)
+        move = choose(going, step.move, torch.zeros_like(step.move))
         loss = torch.where(going, slope.loss, state.loss)
         penalty = torch.where(going, slope.penalty, state.penalty)
         after, failed = self.moved(

@@ -113,13 +113,7 @@ class Laplace(Sampler):
         return target.last_layer() if self.subset == "last_layer" else slice(None)
 
     def refined_mode(self, target: Target, mode: Tensor) -> Tensor:
-        """Return the mode (dim,) by Newton steps from the end of Adam's descent.
-
-        Raises
-        ------
-        BnnvizError
-            If the gradient there is not zero, in the metric of the curvature.
-        """
+        """Return the mode (dim,) by Newton steps from the end of Adam's descent; raise if there is none."""
         part = self._part(target)
         first, last, _ = part.indices(target.dim)
         if self.structure == "full" or last - first <= newton.MOST:

@@ -52,10 +52,7 @@ class Reader(NamedTuple):
 
 
 def readers(target: BNN) -> list[Reader]:
-    """Return the linear and convolutional layers of a network in order, except those that read its inputs.
-
-    Frozen layers are excluded: their weights are not coordinates.
-    """
+    """Return the linear and convolutional layers in order, except frozen ones and those that read the inputs."""
     starts, start = {}, 0
     for name, shape in target.shapes.items():
         starts[name], start = start, start + shape.numel()

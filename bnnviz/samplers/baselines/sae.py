@@ -13,6 +13,7 @@ from bnnviz.samplers.base import REGISTRY, Sampler, preset
 from bnnviz.samplers.baselines.adam import Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import AnchoredText
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
 
 
@@ -55,12 +56,7 @@ class Walk(NamedTuple):
 
 
 def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, uniform: Tensor, precision: float) -> Walk:
-    """Take a step of a guided walk with law N(0, 1 / precision), independently for each coordinate.
-
-    Each moves by |length| in its heading with the Metropolis probability, or stays and reverses (Gustafson 1998).
-
-    Shapes: anchor, heading, length, uniform (chains, dim).
-    """
+    """Move anchors (chains, dim) by |length| in their headings with the Metropolis probability, or reverse them."""
     there = anchor + heading * length.abs()
     moved_on = uniform < torch.exp(0.5 * precision * (anchor.square() - there.square()))
     accepted = moved_on.to(torch.float64).mean(1)
@@ -178,7 +174,7 @@ class SAE(Trained, Sampler):
             restarted = {"anchor": walk.anchor, "heading": walk.heading, "taken": torch.zeros_like(state.taken)}
             restarted |= {name: torch.zeros_like(parts[name]) for name in ("mean", "square")}
             old = {"anchor": state.anchor, "heading": state.heading, **parts}
-            parts |= {name: torch.where(_like(ended, part), part, old[name]) for name, part in restarted.items()}
+            parts |= {name: choose(ended, part, old[name]) for name, part in restarted.items()}
         after, failed = self.moved(state, finite, **parts, loss=loss, penalty=penalty)
         after = after._replace(count=state.count + (ended & after.alive))
         nothing = torch.zeros_like(rate)
@@ -199,7 +195,3 @@ class SAE(Trained, Sampler):
         """Return the state of chains whose members restart at x (chains, dim)."""
         nothing = torch.zeros_like(x)
         return state._replace(x=x, mean=nothing, square=nothing, taken=torch.zeros_like(state.taken))
-
-
-def _like(mask: Tensor, part: Tensor) -> Tensor:
-    return mask.view(-1, *[1] * (part.ndim - 1))

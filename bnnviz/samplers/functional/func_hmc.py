@@ -180,10 +180,7 @@ class FuncHMC(Functional, Hamiltonian):
         return state.c.flatten(1), None
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor, ...]:
-        """Draw the nodes for the means of U: (chains, nodes, dim); empty in one dimension.
-
-        Nodes come in pairs, z and -z, with mean square 1 in each coordinate, so the mean of a sum of squares is exact.
-        """
+        """Draw nodes (chains, nodes, dim): pairs z and -z with mean square 1; none in one dimension."""
         if self.target.dim == 1:
             return ()
         half = rng.normal((len(state.x), self.pairs, state.x.shape[1]), state.x.dtype)

@@ -39,6 +39,7 @@ from bnnviz.samplers.importance.mixture import Diagonal, Full
 from bnnviz.samplers.importance.text import WeightsText
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
 
 DRAW, WEIGH, RESAMPLE, ADAPT, MOVE = range(5)
@@ -274,11 +275,9 @@ class Population(Sampler):
         factor, sound = self.covariance.factorised(total)
         if self.variant == "reference-code":
             sound = sound & ~self.covariance.singular(total)
-        shape = (-1, *[1] * (factor.ndim - 1))
-        factor = torch.where((usable & sound).view(shape), factor, previous)
-        made = state._replace(factor=factor)
+        made = state._replace(factor=choose(usable & sound, factor, previous))
         if self.variant == "reference-code":
-            made = made._replace(estimate=torch.where(usable.view(shape), total, before))
+            made = made._replace(estimate=choose(usable, total, before))
         return made, _info(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
 
     def _tempered(self, logs: Tensor) -> Tensor:
@@ -317,11 +316,7 @@ class Population(Sampler):
         return x, halvings, (len(state.x) + tries) * self.target.examples
 
     def shortened(self, x: Tensor, ahead: Tensor, potential: Tensor, of: Any) -> tuple[Tensor, Tensor, int]:
-        """Halve the steps ``ahead`` from x (proposals, dim) until U, ``of`` points (n, dim), falls.
-
-        Return their ends, the halvings (proposals,), and the evaluations of U. If no step was short enough, these are
-        the start and -1.
-        """
+        """Halve the steps ``ahead`` until U falls; return ends, halvings (-1 if it never does) and evaluations of U."""
         x, halvings = x.clone(), torch.full((len(x),), -1, dtype=torch.int64, device=x.device)
         most = _BLOWN_UP if self.variant == "reference-code" else self.most_halvings
         left, tries = torch.isfinite(ahead).all(1).nonzero()[:, 0], 0

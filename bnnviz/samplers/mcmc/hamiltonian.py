@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, SamplerState, Traits
+from bnnviz.samplers.base import SamplerState, Traits
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import DualAveraging, reasonable
@@ -66,7 +66,7 @@ class AdaptationInputs(NamedTuple):
     deepest: Tensor | None = None  # Maximum tree depth, 0-d; None for samplers without trees
 
 
-class Hamiltonian(Discrete, Sampler):
+class Hamiltonian(Discrete):
     """Base of the samplers that simulate Hamiltonian dynamics by leapfrog steps; gradients use all rows."""
 
     traits = Traits(warms_up_by_moves=True)
@@ -175,10 +175,7 @@ class Hamiltonian(Discrete, Sampler):
         return super().starts_at_mode(target) or (self.start == "auto" and self._is_unknown(target))
 
     def searched_size(self, rng: RandomNumbers, x: Tensor, metric: Metric, guess: float) -> float:
-        """Return the step size with an acceptance of about 0.8 for one step at x (n, dim), or the setting.
-
-        The acceptance is averaged over chains; the search starts from a guess.
-        """
+        """Return the step size with a mean acceptance of 0.8 for one step at x (n, dim), or the setting."""
         if self.step_size is not None:
             return self.step_size
         potential, gradient = self.target.gradient(x)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Sampler, Traits, counters
+from bnnviz.samplers.base import REGISTRY, Traits, counters
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.hamiltonian import DIVERGED
 from bnnviz.samplers.observers import StepBatch
@@ -66,7 +66,7 @@ class Info(NamedTuple):
 
 
 @REGISTRY.add
-class ParallelTempering(Discrete, Sampler):
+class ParallelTempering(Discrete):
     """Parallel tempering: replicas of each chain at higher temperatures, sampled by HMC, with swaps between neighbours.
 
     Hot replicas cross barriers between modes and pass their positions on by swaps. The step sizes are learned in the
@@ -202,10 +202,7 @@ class ParallelTempering(Discrete, Sampler):
         return begun, there, potential, before - beta * potential - momentum.square().sum(-1) / 2
 
     def _swaps(self, rng: RandomNumbers, potential: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the index of the replica whose position each one takes (chains, temperatures), and the swapped share.
-
-        Pairs start with the first replica after one move and with the second after the next.
-        """
+        """Return the replica whose position each one takes (chains, temperatures), and the share of swapped pairs."""
         own = torch.arange(self.temperatures, device=potential.device).expand(potential.shape)
         odd = (torch.remainder(count, 2) == 1)[:, None] & (self.temperatures > 2)
         other = torch.where(odd, ((own + 1) ^ 1) - 1, own ^ 1)

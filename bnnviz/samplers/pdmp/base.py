@@ -64,10 +64,7 @@ def as_in_the_paper(doc: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def capped(title: str, doc: str, **more: Any) -> dict[str, Any]:
-    """Return a preset with Algorithm 2, a bounce at the tenth proposal, and the settings ``more``.
-
-    docs/corrigendum.md lists the other differences between the authors' code and Algorithm 2.
-    """
+    """Return a preset with Algorithm 2 and a bounce at the tenth proposal, as in the code of docs/corrigendum.md."""
     return preset("capped", title, doc, **ALGORITHM_2 | {"most_proposals": 10} | more)
 
 

@@ -343,10 +343,7 @@ class Boomerang(PDMP):
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: GaussianReference
     ) -> tuple[Tensor, Tensor]:
-        """Return the constant r^2 |S^(1/2) M S^(1/2)| / 2 + r |S^(1/2) grad E(x*)|, an upper bound of the rate.
-
-        M is P - S^-1, and r changes only at refreshments.
-        """
+        """Return r^2 |L' (P - S^-1) L| / 2 + r |L' grad E(x*)|, S = L L', a bound that changes at refreshments."""
         d = x - scaling.centre
         r2 = (d * scaling.pull(d) + v * scaling.pull(v)).sum(-1, keepdim=True).double()
         curvature, push = _bound_constants(mean, precision, scaling.centre, scaling.precision, scaling.factor)

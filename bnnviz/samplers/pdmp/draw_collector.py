@@ -19,10 +19,7 @@ _BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
 
 
 class PathCollectorBase(DrawCollector):
-    """Evaluate the path at the draws of a block, and store its integrals up to each draw.
-
-    Shapes: made (chains,), path (chains, 1 + 2 dim), float64.
-    """
+    """Evaluate the path at the draws of a block, and sum its integrals, (chains, 1 + 2 dim) in float64."""
 
     saved_names = ("made", "path")
 
@@ -161,10 +158,7 @@ class RatioStats(SamplerStats):
         }
 
     def box(self) -> dict[str, float]:
-        """Return minimum, quartiles, 99 % quantile and maximum of rate / envelope; {} before the first proposal.
-
-        The resolution of the quantiles is 0.01 up to a ratio of 2.
-        """
+        """Return minimum, quartiles, 99 % quantile and maximum of rate / envelope; {} before the first proposal."""
         if not self.ratios.sum():
             return {}
         # A cell's edge may be outside the range of the ratios.

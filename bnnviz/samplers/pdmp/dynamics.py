@@ -98,10 +98,7 @@ PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np
 
 
 class Dynamics:
-    """Flow, rate, reflection and velocity law of a process; by default it moves in straight lines.
-
-    A `Scaling` parametrises them and may be learned in the warm-up.
-    """
+    """Flow, rate, reflection and velocity law of a process, with a `Scaling`; by default it moves in straight lines."""
 
     curved: ClassVar[bool] = False  # the path between two events is a curve
     terms_are_rate: ClassVar[bool] = True  # `gaussian_terms` sum to the rate, not to an upper bound
@@ -121,11 +118,7 @@ class Dynamics:
         return span * (a + b) / 2, span * (a * a + a * b + b * b) / 3
 
     def planar_flow(self, project: Callable[[Tensor], np.ndarray], scaling: Any) -> PlanarFlow:
-        """Return the flow in a plane, for points mapped by the affine map ``project``.
-
-        Drawing a path needs only this flow, in any dimension. It takes arrays that broadcast: positions and velocities
-        (..., 2), times (..., 1).
-        """
+        """Return the flow of arrays (..., 2) for times (..., 1), in the plane of an affine projection."""
         return lambda x, v, t: (x + v * t, v)
 
     def speed(self, x: Tensor, v: Tensor, scaling: Any) -> Tensor:
@@ -161,10 +154,7 @@ class Dynamics:
         raise NotImplementedError
 
     def directions(self, v: Tensor, scaling: Any) -> Tensor:
-        """Return directions (chains, terms, dim); the rate is the sum of their clipped products with the gradient.
-
-        For processes on straight lines (`bounds.linear_losses`).
-        """
+        """Return directions (chains, terms, dim) whose clipped products with the gradient sum to the rate, on lines."""
         raise NotImplementedError
 
     def gaussian_terms(

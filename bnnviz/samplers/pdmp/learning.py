@@ -86,10 +86,7 @@ class PathLearner:
         )
 
     def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
-        """Return the state with a reset envelope, after settings changed.
-
-        With ``moved`` the target changed. The velocity law may differ, so velocities are redrawn.
-        """
+        """Return the state with a reset envelope; fresh velocities if the target ``moved``, as their law may differ."""
         scaling = self.scaling_after(state.adaptation, moved)
         return self._restarted(rng, state, state.adaptation._replace(scaling=scaling), moved)
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, Traits, length
+from bnnviz.samplers.base import Traits, length
 from bnnviz.samplers.discrete import Discrete, State, StepSize
 from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
@@ -45,7 +45,7 @@ class Move(NamedTuple):
     noise: Tensor
 
 
-class StochasticGradient(Discrete, Sampler):
+class StochasticGradient(Discrete):
     """Base of the stochastic-gradient samplers: batches, step size and its schedule."""
 
     traits = Traits(exact=False)

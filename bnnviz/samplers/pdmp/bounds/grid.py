@@ -104,11 +104,7 @@ class Grid(Bound):
         return GridState(zero, at.rate, at.slope, width, zero, zero, zero, zero, width, probing)
 
     def learn(self, state: GridState, at: RatePoint, kind: Tensor) -> GridState:
-        """Close the cell after a look-ahead, split it after a rejection.
-
-        A look-ahead is repeated nearer if it finds no finite rate or its line is far above the rate. After an event
-        only the width is kept.
-        """
+        """Close the cell after a look-ahead, unless that is repeated nearer; split the cell after a rejection."""
         t, f, d = at.t, at.rate, at.slope
         probe = kind == PROBE
         f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, d, state.d1)
@@ -194,10 +190,7 @@ class Grid(Bound):
 
 
 class RaisedState(NamedTuple):
-    """The grid's cell, the reach per unit of speed, the chain's speed, and proposals so far.
-
-    Reach and proposals are shared by all chains.
-    """
+    """The grid's cell, the chain's speed, and reach per unit of speed and proposals so far, shared by all chains."""
 
     grid: GridState
     reach: Tensor

@@ -125,10 +125,7 @@ class PathTrace(ChainTrace):
         return step, f"event {segment.number + 1:,}: {text.KINDS[segment.kind]}", self.end_of(segment)[0]
 
     def shown(self, playing: bool) -> Segment:
-        """Return the segment of the last evaluation; at speed, one that has ended since the last frame.
-
-        Among several, the newest with enough known rates is shown, since it can be drawn without gradients.
-        """
+        """Return the segment of the last evaluation; at speed, the newest one that needs no gradients."""
         ended = self.last is not None and self.last.event
         unseen = self.count - self._seen if playing else 0
         self._seen = self.count
@@ -177,10 +174,7 @@ class PathTrace(ChainTrace):
         return clipped_line(float(state.s[chain]), min(end, t_max), slope, height)
 
     def _rate_curve(self, segment: Segment, t_max: float, quick: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rate along a segment; at speed from stored evaluations, without gradients.
-
-        If every evaluation uses another batch, the rate is computed with all rows, unless that is expensive at speed.
-        """
+        """Return the rate along a segment, by all rows if batches change; at speed from stored evaluations, or none."""
         noisy = self.sampler.source.noisy
         if quick and len(segment.knots) > _FEW_KNOTS and not noisy:
             return hermite_curve(segment.knots)
