@@ -45,8 +45,8 @@ ENERGY = "energy"
 #: Fields of an `Info` that are stored for each draw, with ArviZ's names of sample statistics. A sampler reports a
 #: statistic by a field of that name in its `Info`; recordings store it and the trace view shows it.
 SAMPLE_STATS = ("acceptance_rate", "diverging", ENERGY, "n_steps", "reached_max_treedepth")
-#: Fields of an `Info` that contain U, or U without the prior's term.
-OF_U = ("potential", "loss")
+#: Fields of an `Info` that contain U, U without the prior's term, or a difference or minimum of U.
+OF_U = ("potential", "loss", "energy_error", "least")
 
 #: Steps of Adam that bring chains to good predictions before the network fits the noise.
 SHORT_DESCENT = 100
@@ -370,8 +370,8 @@ class Sampler(param.Parameterized):
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
         """Return at which steps U is minus infinity, (steps, chains), or None if steps do not report U."""
-        name_of_u = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
-        return None if name_of_u is None else step_batch.column(name_of_u) == -torch.inf
+        found = [step_batch.column(name) == -torch.inf for name in OF_U if hasattr(step_batch.infos[0], name)]
+        return torch.stack(found).any(0) if found else None
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor | None:
         """Return points (n, dim) at which a step of a chain may have evaluated U, or None if unknown."""

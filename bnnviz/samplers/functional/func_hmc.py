@@ -24,7 +24,6 @@ from bnnviz.samplers.functional.base import Energy, Functional, Hermite, MeanFie
 from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndMetric
 from bnnviz.samplers.mcmc.metric import Metric
 from bnnviz.samplers.mcmc.text import LeapfrogText
-from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -219,10 +218,6 @@ class FuncHMC(Functional, Hamiltonian):
             *(expected, entropy, _kinetic(momentum), accepted.to(probability.dtype), probability),
             *(error, distance, self.diverging(error).to(probability.dtype), failed),
         )
-
-    def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return where a mean of U was minus infinity, (steps, chains)."""
-        return (step_batch.column("potential") == -torch.inf) | (step_batch.column("energy_error") == -torch.inf)
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains restarted at x (chains, dim)."""

@@ -204,10 +204,6 @@ class HMC(Hamiltonian):
             momentum = momentum - kick * metric.apply_transpose(gradient)
         return x, momentum, potential, gradient
 
-    def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return where a trajectory started or ended at U = minus infinity, (steps, chains)."""
-        return (step_batch.column("potential") == -torch.inf) | (step_batch.column("energy_error") == -torch.inf)
-
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
         """Return the points (n, dim) of a chain's trajectory."""
         states = step_batch.before[step], step_batch.state_after(step)

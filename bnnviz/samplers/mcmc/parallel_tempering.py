@@ -177,10 +177,6 @@ class ParallelTempering(Discrete):
         lowest = there.view(shape).gather(1, which[:, None, None].expand(-1, 1, shape[2]))[:, 0]
         return after, Info(before, *statistics, diverging.to(x.dtype), failed, lowest, least)
 
-    def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return where a replica started or ended a trajectory at U = minus infinity, (steps, chains)."""
-        return (step_batch.column("potential") == -torch.inf) | (step_batch.column("least") == -torch.inf)
-
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
         """Return a chain's position and the lowest of its trajectories' ends, (2, dim)."""
         return torch.stack([step_batch.before[step].x[chain], step_batch.infos[step].lowest[chain]])

@@ -48,7 +48,6 @@ from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_ROUNDS = 4  # of learning a reference
 _PUBLISHED = {"reference": "prior", "curvature": "published", "learn_reference": False, "start": "one_mode"}
 _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may slightly exceed it
 
@@ -231,33 +230,21 @@ class Boomerang(PDMP):
         return self.rescaled(rng, state, references, self.rounds)._replace(x=x0)
 
     @property
-    def rounds(self) -> int:
-        """Rounds in which the reference is learned; one that replaces the prior is fixed."""
-        learns = self.learn_reference or self.scales_are_unknown
-        return _ROUNDS if learns and self.reference == "exact" else 0
-
-    @property
     def learns_from_points(self) -> bool:
-        """Whether a scaling is learned."""
-        return self.rounds > 0
+        """Whether the reference is learned; one that replaces the prior is fixed."""
+        return (self.learn_reference or self.scales_are_unknown) and self.reference == "exact"
 
     @property
     def dense(self) -> bool:
         """Whether a learned reference has correlations; not on networks, whose references belong to single modes."""
         return self.target.dim <= DENSE and not self.target.start_at_mode
 
-    def round_events(self, rounds_left: int) -> int:
-        """Return the events of a round: twice those of the previous one."""
-        return self.adapt_events * 2 ** (_ROUNDS - rounds_left)
+    @property
+    def first_events(self) -> int:
+        """Events of the first round, over all chains."""
+        return self.adapt_events
 
-    def added_points(
-        self, scaling: GaussianReference, sums: WindowSums | None, x: Tensor, alive: Tensor
-    ) -> WindowSums | None:
-        """Return the sums with positions x (chains, dim) and gradients there added."""
-        gradient = self.target.gradient(x)[1]
-        return self._before(scaling).added(sums, x, gradient, alive) if bool(torch.isfinite(gradient).all()) else sums
-
-    def _before(self, scaling: GaussianReference) -> Preconditioner:
+    def preconditioner(self, scaling: GaussianReference, chains: int) -> Preconditioner:
         """Return L before a round, as a dense matrix if correlations are learned."""
         spread = scaling.spread
         if spread.factor is None and self.dense:
@@ -271,7 +258,9 @@ class Boomerang(PDMP):
         if points is None:
             return before
         mean = sums.moments()[0] if before.centre.ndim == 1 else sums.means()
-        return GaussianReference.of(mean.to(before.centre.dtype), self._before(before).learned(points))
+        return GaussianReference.of(
+            mean.to(before.centre.dtype), self.preconditioner(before, len(sums.time)).learned(points)
+        )
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: GaussianReference) -> tuple[Tensor, Tensor]:
         """Move along the ellipse around x*."""
