@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
@@ -21,6 +22,21 @@ def refuse_without_rows(target: Target, batch_size: int | None) -> None:
             " leave it empty.",
             "batch_size",
         )
+
+
+def batch_size_setting(doc: str, default: int | None = None, live: bool = False) -> settings.Integer:
+    """Return the setting for the number of rows of a batch."""
+    return settings.Integer(
+        default,
+        bounds=(1, 1_000_000),
+        scale="log",
+        live=live,
+        allow_None=True,
+        label="Mini-batch",
+        unit="rows",
+        empty="all rows",
+        doc=doc,
+    )
 
 
 class MiniBatch:

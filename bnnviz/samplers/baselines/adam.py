@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Traits, counters, length
+from bnnviz.samplers.base import Traits, length
 from bnnviz.samplers.baselines.text import TrainedText
-from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
+from bnnviz.samplers.minibatch import MiniBatch, batch_size_setting, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -80,16 +80,7 @@ class Trained(param.Parameterized):
         objects=["linear", "cosine", "constant"],
         doc="Schedule of the learning rate: linear or cosine decay to zero, or constant.",
     )
-    batch_size = settings.Integer(
-        None,
-        bounds=(1, 1_000_000),
-        scale="log",
-        allow_None=True,
-        label="Mini-batch",
-        unit="rows",
-        empty="all rows",
-        doc="Number of random data rows per gradient, redrawn for each step. Empty: all rows.",
-    )
+    batch_size = batch_size_setting("Number of random data rows per gradient, redrawn for each step. Empty: all rows.")
 
     def check(self, target: Target) -> None:
         """Raise if batches do not fit the target."""
@@ -132,26 +123,27 @@ class Trained(param.Parameterized):
         return (self.source.draw((), len(state.x), rng),)
 
 
-class Untrained(NamedTuple):
-    """Initial fields of the states of trained samplers."""
+class Training(NamedTuple):
+    """Progress of the training of every chain."""
 
-    # (chains, dim): Position, and the running mean of the gradient
-    x: Tensor
+    # Running means of the gradient and of its square, shaped like the trained part
     mean: Tensor
-    count: Tensor  # (chains,), float64: Moves since the start
-    alive: Tensor  # bool: False for a chain that met a non-finite value
-    square: Tensor  # (chains, dim): Running mean of the gradient's square
+    square: Tensor
     taken: Tensor  # (chains,), float64: Steps of Adam in this training
     # (chains,): As in `Info`
     loss: Tensor
     penalty: Tensor
 
+    @classmethod
+    def begun(cls, trained: Tensor) -> Training:
+        """Return the training of chains before the first step, for a trained part (chains, ...)."""
+        zero, nothing = torch.zeros_like(trained), trained.new_zeros(len(trained))
+        return cls(zero, zero, nothing.double(), nothing, nothing)
 
-def untrained(x0: Tensor, trained: Tensor | None = None) -> Untrained:
-    """Return chains at x0 (chains, dim), with the trained part (chains, ...), by default x0 itself."""
-    (count, alive), nothing = counters(x0), x0.new_zeros(len(x0))
-    zero = torch.zeros_like(x0 if trained is None else trained)
-    return Untrained(x0, zero, count, alive, zero, torch.zeros_like(count), nothing, nothing)
+    def restarted(self) -> Training:
+        """Return the training before the first step, with the last losses."""
+        zero = torch.zeros_like(self.mean)
+        return self._replace(mean=zero, square=zero, taken=torch.zeros_like(self.taken))
 
 
 def squared(x: Tensor, precision: float | None) -> tuple[Tensor, Tensor]:

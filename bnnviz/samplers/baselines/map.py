@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.descent import Descending, Point
-from bnnviz.samplers.baselines.mle import PRESETS
+from bnnviz.samplers.baselines.descent import BATCHES, LONG, Descending, Point
 
 
 @REGISTRY.add
@@ -19,4 +18,4 @@ class MAP(Point, Descending):
     registered = "map"
     title = "Most probable weights (MAP)"
     regular = True
-    presets = PRESETS
+    presets = [BATCHES, LONG]

@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from bnnviz.samplers.base import REGISTRY, preset
-from bnnviz.samplers.baselines.descent import Descending, Point
-
-#: Presets of the descents to a point.
-PRESETS: list[dict[str, Any]] = [
-    preset(
-        "batches",
-        "Mini-batches",
-        "10,000 steps on mini-batches of 32 rows.",
-        batch_size=32,
-        steps=10_000,
-        learning_rate=3e-3,
-    ),
-    preset("long", "A long descent", "20,000 steps with a cosine schedule.", steps=20_000, schedule="cosine"),
-]
+from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.baselines.descent import BATCHES, LONG, Descending, Point
 
 
 @REGISTRY.add
@@ -34,4 +19,4 @@ class MLE(Point, Descending):
     registered = "mle"
     title = "Maximum likelihood (Adam)"
     regular = False
-    presets = PRESETS
+    presets = [BATCHES, LONG]

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY, Sampler, preset
-from bnnviz.samplers.baselines.adam import Trained, adam, norm, squared, untrained
+from bnnviz.samplers.base import REGISTRY, Sampler, counters, preset
+from bnnviz.samplers.baselines.adam import Trained, Training, adam, norm, squared
 from bnnviz.samplers.baselines.text import AnchoredText
+from bnnviz.samplers.minibatch import batch_size_setting
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
@@ -20,15 +21,11 @@ from bnnviz.targets import Target
 class State(NamedTuple):
     """State of all chains between two steps."""
 
-    # As in `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts its training steps
+    # As in `bnnviz.samplers.baselines.descent.State`: a move is a member
     x: Tensor
-    mean: Tensor
     count: Tensor
     alive: Tensor
-    square: Tensor
-    taken: Tensor
-    loss: Tensor
-    penalty: Tensor
+    training: Training
     # (chains, dim): The member's anchor, and the direction in which each coordinate moves, 1 or -1
     anchor: Tensor
     heading: Tensor
@@ -82,16 +79,10 @@ class SAE(Trained, Sampler):
     text = AnchoredText
     width = 5
 
-    batch_size = settings.Integer(
-        32,
-        bounds=(1, 1_000_000),
-        scale="log",
-        allow_None=True,
-        label="Mini-batch",
-        unit="rows",
-        empty="all rows",
-        doc="Number of random data rows per gradient, redrawn for each step. Empty: all rows, so that an epoch is one"
+    batch_size = batch_size_setting(
+        "Number of random data rows per gradient, redrawn for each step. Empty: all rows, so that an epoch is one"
         " step.",
+        default=32,
     )
     schedule = settings.Choice(
         "cosine",
@@ -145,16 +136,16 @@ class SAE(Trained, Sampler):
         """Return the chains at their initial positions, with anchors from the prior."""
         anchor = self.target.prior_precision**-0.5 * rng.normal(x0.shape, x0.dtype)
         heading = torch.where(rng.uniform(x0.shape, x0.dtype) < 0.5, -1.0, 1.0).to(x0.dtype)
-        return State(*untrained(x0), anchor, heading)
+        return State(x0, *counters(x0), Training.begun(x0), anchor, heading)
 
     def training_steps(self, state: State) -> Tensor:
         """Return the number of training steps of each chain's member, (chains,)."""
-        return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.taken.dtype) * self.epoch
+        return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.training.taken.dtype) * self.epoch
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple:
         """Draw the batch and, if a member ends, random numbers of the anchors' walk."""
         (batch,), shape = super().pre_draw(rng, state), state.x.shape
-        if self.host_sync and not bool((state.taken + 1 >= self.training_steps(state)).any()):
+        if self.host_sync and not bool((state.training.taken + 1 >= self.training_steps(state)).any()):
             return batch, None
         return batch, (rng.normal(shape, state.x.dtype), rng.uniform(shape, state.x.dtype))
 
@@ -163,19 +154,20 @@ class SAE(Trained, Sampler):
         fit, g = self.fit(state.x, batch)
         penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
         loss, length = fit + penalty, self.training_steps(state)
-        first = torch.where(state.count == 0, self.learning_rate, self.later_rate).to(state.taken.dtype)
-        rate = first * self.scheduled(state.taken / length)
-        step = adam(g + pull, state.mean, state.square, state.taken + 1, rate)
+        taken = state.training.taken
+        first = torch.where(state.count == 0, self.learning_rate, self.later_rate).to(taken.dtype)
+        rate = first * self.scheduled(taken / length)
+        step = adam(g + pull, state.training.mean, state.training.square, taken + 1, rate)
         finite = torch.isfinite(loss) & torch.isfinite(step.move).all(1)
-        parts = {"x": state.x - step.move, "mean": step.mean, "square": step.square, "taken": state.taken + 1}
-        ended, walk = state.taken + 1 >= length, None
+        training = Training(step.mean, step.square, taken + 1, loss, penalty)
+        ended, walk, anchor, heading = taken + 1 >= length, None, state.anchor, state.heading
         if random_numbers is not None:
             walk = self._walked(state, *random_numbers)
-            restarted = {"anchor": walk.anchor, "heading": walk.heading, "taken": torch.zeros_like(state.taken)}
-            restarted |= {name: torch.zeros_like(parts[name]) for name in ("mean", "square")}
-            old = {"anchor": state.anchor, "heading": state.heading, **parts}
-            parts |= {name: choose(ended, part, old[name]) for name, part in restarted.items()}
-        after, failed = self.moved(state, finite, **parts, loss=loss, penalty=penalty)
+            training = choose(ended, training.restarted(), training)
+            anchor, heading = choose(ended, walk.anchor, anchor), choose(ended, walk.heading, heading)
+        after, failed = self.moved(
+            state, finite, x=state.x - step.move, training=training, anchor=anchor, heading=heading
+        )
         after = after._replace(count=state.count + (ended & after.alive))
         nothing = torch.zeros_like(rate)
         statistics = [
@@ -193,5 +185,4 @@ class SAE(Trained, Sampler):
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains whose members restart at x (chains, dim)."""
-        nothing = torch.zeros_like(x)
-        return state._replace(x=x, mean=nothing, square=nothing, taken=torch.zeros_like(state.taken))
+        return state._replace(x=x, training=state.training.restarted())

@@ -14,7 +14,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Sampler, Traits, preset
-from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
+from bnnviz.samplers.minibatch import MiniBatch, batch_size_setting, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.bounds import linear_losses
 from bnnviz.samplers.pdmp.bounds.exact import Exact
@@ -179,16 +179,8 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         when=_GRID,
         doc="Margin of the bound in an interval, relative to the deviation of the rate from a straight line.",
     )
-    batch_size = settings.Integer(
-        None,
-        bounds=(1, 1_000_000),
-        scale="log",
-        live=True,
-        allow_None=True,
-        label="Mini-batch",
-        unit="rows",
-        empty="all rows",
-        doc="Number of random data rows per evaluation of the rate. Empty: all rows.",
+    batch_size = batch_size_setting(
+        "Number of random data rows per evaluation of the rate. Empty: all rows.", live=True
     )
     batch = settings.Choice(
         "proposal",

@@ -16,7 +16,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import Traits, length
 from bnnviz.samplers.discrete import Discrete, State, StepSize
-from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
+from bnnviz.samplers.minibatch import MiniBatch, batch_size_setting, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.text import DriftText
 from bnnviz.targets import Target
@@ -77,16 +77,8 @@ class StochasticGradient(Discrete):
         live=True,
         doc="Number of steps after which the step size decays.",
     )
-    batch_size = settings.Integer(
-        None,
-        bounds=(1, 1_000_000),
-        scale="log",
-        live=True,
-        allow_None=True,
-        label="Mini-batch",
-        unit="rows",
-        empty="all rows",
-        doc="Number of random data rows per gradient, redrawn for each transition. Empty: all rows.",
+    batch_size = batch_size_setting(
+        "Number of random data rows per gradient, redrawn for each transition. Empty: all rows.", live=True
     )
     control_variates = settings.Boolean(
         False,
