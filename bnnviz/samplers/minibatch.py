@@ -40,17 +40,13 @@ def batch_size_setting(doc: str, default: int | None = None, live: bool = False)
 
 
 class MiniBatch:
-    """Source of gradients: batches of rows, drawn uniformly for each chain, or all rows.
-
-    ``held=False`` draws a fresh batch for every evaluation, which is exact if the envelope bounds the rate of every
-    batch. ``held=True`` keeps the batch until the next event, as in the PDMP paper. This is biased, since the batch
-    becomes part of the state. ``size`` None, or at least the number of rows, uses all rows. ``anchor`` (dim,) is that
-    of control variates; None disables them.
-    """
+    """Source of gradients: batches of rows, drawn uniformly for each chain, or all rows."""
 
     def __init__(
         self, target: Target, size: int | None = None, held: bool = False, anchor: Tensor | None = None
     ) -> None:
+        # A fresh batch for every evaluation is exact if the envelope bounds the rate of every batch. A batch held until
+        # the next event, as in the PDMP paper, is biased, since it becomes part of the state.
         self._target, self._size = target, size
         self._all = size is None or size >= target.data_rows
         self.held, self.noisy = held and not self._all, not held and not self._all

@@ -49,21 +49,16 @@ class StepBatch:
 
 
 class Draws(NamedTuple):
-    """Draws made in a batch of steps: chain (n,), the draw's number in its chain (n,), position (n, dim).
+    """Draws made in a batch of steps."""
 
-    A sampler with exact paths also gives the path before each draw: the time, and the integrals of the position and of
-    its square, (n, 1 + 2 dim) in float64. Weighted draws have log weights, (n,) in float64. A sampler whose `Info`
-    reports sample statistics gives those of the move that led to each draw, (n, names) in float64, in the order of
-    `Sampler.sample_stats`. ``step`` (n,) is the index in the batch of the step that made the draw.
-    """
-
-    chain: Tensor
-    index: Tensor
-    x: Tensor
+    chain: Tensor  # (n,)
+    index: Tensor  # (n,): Number of the draw in its chain
+    x: Tensor  # (n, dim)
+    # (n, 1 + 2 dim), float64: Time, and integrals of the position and of its square, on an exact path before the draw
     path: Tensor | None = None
-    log_weight: Tensor | None = None
-    stats: Tensor | None = None
-    step: Tensor | None = None
+    log_weight: Tensor | None = None  # (n,), float64
+    stats: Tensor | None = None  # (n, names), float64: Of the last move, in the order of `Sampler.sample_stats`
+    step: Tensor | None = None  # (n,): Index in the batch of the step that made the draw
 
 
 class Checkpointed:
@@ -114,17 +109,14 @@ class SamplerStats(Checkpointed):
 
 
 class Projection(NamedTuple):
-    """The plane in which paths are drawn: coordinate = (canonicalise(x) - centre) @ axes.
-
-    ``axes`` has shape (dim, 2); None is the phase plane of a one-dimensional target. ``canonicalise`` maps points
-    (n, dim) to representatives and, given vectors (n, dim) as well, maps these too; None is the identity.
-    """
+    """The plane in which paths are drawn: coordinate = (canonicalise(x) - centre) @ axes."""
 
     kind: str
     labels: tuple[str, str]
     centre: np.ndarray
-    axes: np.ndarray | None
+    axes: np.ndarray | None  # (dim, 2); None in the phase plane of a one-dimensional target
     basis: int
+    # From points (n, dim), or vectors (n, dim) at them, to those of representatives; None is the identity
     canonicalise: Callable[..., np.ndarray] | None = None
 
     def project(self, x: np.ndarray) -> np.ndarray:

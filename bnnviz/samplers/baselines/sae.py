@@ -162,7 +162,9 @@ class SAE(Trained, Sampler):
         training = Training(step.mean, step.square, taken + 1, loss, penalty)
         ended, walk, anchor, heading = taken + 1 >= length, None, state.anchor, state.heading
         if random_numbers is not None:
-            walk = self._walked(state, *random_numbers)
+            step_length, precision = self.anchor_step * self.target.prior_precision**-0.5, self.target.prior_precision
+            normal, uniform = random_numbers
+            walk = guided_walk(anchor, heading, step_length * normal, uniform, precision)
             training = choose(ended, training.restarted(), training)
             anchor, heading = choose(ended, walk.anchor, anchor), choose(ended, walk.heading, heading)
         after, failed = self.moved(
@@ -174,10 +176,6 @@ class SAE(Trained, Sampler):
             torch.where(ended, part, 0.0) for part in (loss, penalty, nothing if walk is None else walk.accepted)
         ]
         return after, Info(*statistics, rate, norm(step.move), failed)
-
-    def _walked(self, state: State, length: Tensor, uniform: Tensor) -> Walk:
-        precision = self.target.prior_precision
-        return guided_walk(state.anchor, state.heading, self.anchor_step * precision**-0.5 * length, uniform, precision)
 
     def is_tuned(self, state: State) -> bool:
         """Return whether every living chain has its first member."""

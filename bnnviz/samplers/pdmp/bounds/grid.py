@@ -79,14 +79,7 @@ class GridState(NamedTuple):
 
 
 class Grid(Bound):
-    """Lines over cells whose ends have been evaluated.
-
-    A rate that is linear along the path, as on a Gaussian, is met exactly; one that is linear with a jump, as on a
-    Laplace density, is bounded. A rejected proposal splits its cell, so every evaluation is used. Each chain adapts the
-    width of its cells, up to ``widest``; ``margin`` is the share of the rate's deviation from a straight line that is
-    added to the line. If each evaluation uses another batch (``noisy``), differences between two ends are not treated
-    as jumps: a line that followed them would be high in some cells and low in others, and bias events.
-    """
+    """Lines over cells whose ends have been evaluated, of a width that each chain adapts, up to ``widest``."""
 
     needs_curvature = True
     retreats = True
@@ -160,6 +153,7 @@ class Grid(Bound):
         lift = width * (above + self.margin * (before.abs() + after.abs()))
         lift = lift + _ROUNDING * (f0.abs() + f1.abs())
         if self.noisy:
+            # Ends with different batches show no jumps: such lines would be high in some cells and low in others.
             return chord, first + lift - chord * t0
         # The jump of the rate in the cell, from its slopes at the ends and the chord's.
         jump = (1 - _CUBIC) * torch.where(unknown, 0.0, width * (after - before) / 2)
