@@ -12,7 +12,7 @@ from bnnviz.diagnostics.importance.weights import (
     weight_ess,
     weighted_moments,
 )
-from bnnviz.diagnostics.mcmc.convergence import autocorrelation, ess, ess_each, ess_tail, mcse, rhat
+from bnnviz.diagnostics.mcmc.convergence import autocorrelation, ess, ess_each, mcse, rhat
 from bnnviz.diagnostics.mcmc.crossings import Crossings, crossings
 from bnnviz.diagnostics.mcmc.marginals import column_quantiles, correlation, density
 from bnnviz.diagnostics.mcmc.moments import PathMoments, moments_with_errors, path_moments
@@ -74,7 +74,6 @@ __all__ = [
     "error_spread",
     "ess",
     "ess_each",
-    "ess_tail",
     "expected_entropy",
     "function_ess",
     "kliep",

@@ -49,16 +49,15 @@ class PredictiveExperiment(Experiment):
                 return [("All methods", "roc", {"curves": [curve for _, curve in curves]})]
             return [(name, "roc", {"curves": [curve]}) for name, curve in curves]
         if picture == "history":
-            return [(LABELS.get(f, f), "history", _joined(parts, f)) for f in self.followed]
+            panels = []
+            for figure in self.followed:
+                lines = [{"name": name, "iteration": part["iteration"], **part[figure]} for name, part in parts]
+                label = LABELS.get(figure, figure)
+                panels.append((label, "history", {"label": label, "lines": lines}))
+            return panels
         if picture == "errors2":
             return [("Squared errors", "errors2", {"boxes": [part | {"name": name} for name, part in parts]})]
         if picture == "chances":
             return [(name, "chances", one) for name, part in parts for one in part]
         more = f": {_HEADINGS[picture]}" if picture in _HEADINGS else ""
         return [(name + more, picture, part) for name, part in parts]
-
-
-def _joined(parts: list[tuple[str, dict]], figure: str) -> dict[str, Any]:
-    """Return the part of a history: the same figure of all cases."""
-    lines = [{"name": name, "iteration": part["iteration"], **part[figure]} for name, part in parts]
-    return {"label": LABELS.get(figure, figure), "lines": lines}

@@ -4,9 +4,8 @@ A sampler targets the density $\pi(x) \propto \exp(-U(x) / T)$ with the target's
 instance holds its settings and the constants that `Sampler.prepare` computes from the target and its mode. Everything
 that changes during a run is in the state, a ``NamedTuple``:
 
-- ``x`` (chains, dim), the positions, and further variables of the method: momenta, gradients, the path. - ``count``
-(chains,), the moves of each chain so far, and ``alive`` (chains,), false for chains that met a non-finite
-  value;
+- ``x`` (chains, dim), the positions, and further variables of the method: momenta, gradients, the path;
+- ``count`` (chains,), the moves of each chain so far, and ``alive`` (chains,), false after a non-finite value;
 - ``adaptation``, the quantities that the warm-up learns. No kernel changes it.
 
 `bnnviz.samplers.warmup` drives the warm-up, `bnnviz.samplers.tree` converts states for checkpoints.

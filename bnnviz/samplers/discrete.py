@@ -46,7 +46,7 @@ class Discrete(Sampler):
         doc="Temperature of the density exp(-U / temperature). Values below 1 define cold posteriors.",
     )
     thin = settings.Integer(
-        10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
+        1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
     )
     start = settings.Choice(
         "auto",

@@ -132,8 +132,9 @@ class MoveTrace(ChainTrace):
 
     def _path(self, plane: Projection) -> dict[str, Any]:
         points, nothing = self._projected(plane, self._points), np.empty(0)
-        # A phase plane shows moves instead.
-        passed = self._passed() if plane.axes is not None else []
+        passed: list[Tensor] = []
+        if plane.axes is not None:  # a phase plane shows moves instead
+            passed = self._visited or ([] if self._step is None else self.sampler.trajectory(*self._step))
         visited = self._projected(plane, passed) if passed else None
         return {
             "plane": {"kind": plane.kind},
@@ -163,10 +164,6 @@ class MoveTrace(ChainTrace):
             return np.column_stack([x[:, 0], np.diff(x[:, 0], prepend=x[0, 0])])
         with np.errstate(invalid="ignore"):  # a diverged chain has no coordinates in the plane
             return plane.project(x)
-
-    def _passed(self) -> list[Tensor]:
-        """Return the points visited by the chain's current or last move."""
-        return self._visited or ([] if self._step is None else self.sampler.trajectory(*self._step))
 
     def _caption(self) -> dict[str, Any]:
         text = self.sampler.text(self.sampler)

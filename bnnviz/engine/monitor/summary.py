@@ -178,7 +178,7 @@ def _convergence(run: AnyRun, draws: np.ndarray) -> dict[str, float | None]:
     functions = dict(zip(_OF_FUNCTIONS, of_functions, strict=True))
     return {
         "ess_min": least,
-        "ess_tail_min": _worst(min, map(diagnostics.ess_tail, each)),
+        "ess_tail_min": _worst(min, (diagnostics.ess(values, "tail") for values in each)),
         "rhat_max": _worst(max, map(diagnostics.rhat, each)),
         "ess_pc1": _ess_first_component(draws),
         "ess_energy": _number(mixing.energy),

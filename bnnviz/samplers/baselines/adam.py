@@ -14,12 +14,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import param
 import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Traits, length
+from bnnviz.samplers.base import Sampler, Traits
 from bnnviz.samplers.baselines.text import TrainedText
 from bnnviz.samplers.minibatch import MiniBatch, batch_size_setting, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
@@ -65,8 +64,8 @@ def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) 
     return Step(scale * mean / (square.sqrt() / root + _FLOOR), mean, square)
 
 
-class Trained(param.Parameterized):
-    """Batches, learning rate and its schedule: a mixin of the samplers trained by Adam."""
+class Trained(Sampler):
+    """Base of the samplers trained by Adam: batches, learning rate and its schedule."""
 
     traits = Traits(exact=False, converges=False, descends=True)
     start = "random"
@@ -150,8 +149,3 @@ def squared(x: Tensor, precision: float | None) -> tuple[Tensor, Tensor]:
     """Return precision |x|^2 / 2 (chains,) of states (chains, dim), and its gradient; zero without a precision."""
     pull = (precision or 0.0) * x
     return 0.5 * (pull * x).sum(-1), pull
-
-
-def norm(move: Tensor) -> Tensor:
-    """Return the lengths (chains,) of moves (chains, ...)."""
-    return length(move.flatten(1))

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, SamplerState, StepBatch, Traits, counters, preset
+from bnnviz.samplers.base import SamplerState, StepBatch, Traits, counters, length, preset
 from bnnviz.samplers.baselines import newton
-from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, Training, adam, norm, squared
+from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, Training, adam, squared
 from bnnviz.samplers.baselines.text import DescentText
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import choose
@@ -39,7 +39,7 @@ class State(NamedTuple):
     adaptation: Rest
 
 
-class Descending(Trained, Sampler):
+class Descending(Trained):
     """Base of samplers that descend by Adam, then rest and make draws without gradients, until the data change."""
 
     text = DescentText
@@ -98,7 +98,8 @@ class Descending(Trained, Sampler):
         penalty = torch.where(going, slope.penalty, before.penalty)
         training = Training(step.mean, step.square, before.taken + going, loss, penalty)
         after, failed = self.moved(state, finite | ~going, **self.parts(here - move), training=training)
-        return self.shown(rng, after, going), Info(loss, penalty, torch.where(going, rate, 0.0), norm(move), failed)
+        info = Info(loss, penalty, torch.where(going, rate, 0.0), length(move.flatten(1)), failed)
+        return self.shown(rng, after, going), info
 
     def shown(self, rng: RandomNumbers, state: Any, going: Tensor) -> SamplerState:
         """Return the state with draws of the chains (chains,) that are no longer ``going``."""
@@ -133,8 +134,8 @@ class Descending(Trained, Sampler):
         return state._replace(**self.parts(x), training=state.training.restarted(), adaptation=rest)
 
 
-class Point:
-    """A mixin of descents to a point, of the negative log likelihood with or without the prior's term."""
+class Point(Descending):
+    """Base of descents to a point, of the negative log likelihood with or without the prior's term."""
 
     traits = Traits(exact=False, converges=False, descends=True, one_point=True)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, preset
-from bnnviz.samplers.baselines.descent import Descending, Point
+from bnnviz.samplers.baselines.descent import Point
 from bnnviz.samplers.budget import Budget, BudgetProposal
 
 _AUTOMATIC_BATCH, _FEWEST_STEPS, _MOST_STEPS = 100, 50, 5000
 
 
 @REGISTRY.add
-class Ensemble(Point, Descending):
+class Ensemble(Point):
     """Deep ensemble: averages the predictions of networks trained from different random starts.
 
     A chain is a member, so more chains make a larger ensemble. After its descent by Adam all draws of a chain are its

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.descent import BATCHES, LONG, Descending, Point
+from bnnviz.samplers.baselines.descent import BATCHES, LONG, Point
 
 
 @REGISTRY.add
-class MLE(Point, Descending):
+class MLE(Point):
     """Maximum likelihood estimate by Adam.
 
     A chain is one descent of the negative log likelihood from a random start. The descent is the tuning; afterwards all

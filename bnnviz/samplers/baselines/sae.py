@@ -9,8 +9,8 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY, Sampler, counters, preset
-from bnnviz.samplers.baselines.adam import Trained, Training, adam, norm, squared
+from bnnviz.samplers.base import REGISTRY, counters, length, preset
+from bnnviz.samplers.baselines.adam import Trained, Training, adam, squared
 from bnnviz.samplers.baselines.text import AnchoredText
 from bnnviz.samplers.minibatch import batch_size_setting
 from bnnviz.samplers.random import RandomNumbers
@@ -61,7 +61,7 @@ def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, uniform: Tensor
 
 
 @REGISTRY.add
-class SAE(Trained, Sampler):
+class SAE(Trained):
     """Sequential anchored ensembles: members are trained sequentially, each regularised toward an anchor.
 
     A member minimises -log likelihood + |theta - anchor|^2 / (2 tau^2), tau the prior's sd. Anchors follow a guided
@@ -153,14 +153,14 @@ class SAE(Trained, Sampler):
         """Train every chain's member by one step; if its training ends, move the anchor."""
         fit, g = self.fit(state.x, batch)
         penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
-        loss, length = fit + penalty, self.training_steps(state)
+        loss, steps = fit + penalty, self.training_steps(state)
         taken = state.training.taken
         first = torch.where(state.count == 0, self.learning_rate, self.later_rate).to(taken.dtype)
-        rate = first * self.scheduled(taken / length)
+        rate = first * self.scheduled(taken / steps)
         step = adam(g + pull, state.training.mean, state.training.square, taken + 1, rate)
         finite = torch.isfinite(loss) & torch.isfinite(step.move).all(1)
         training = Training(step.mean, step.square, taken + 1, loss, penalty)
-        ended, walk, anchor, heading = taken + 1 >= length, None, state.anchor, state.heading
+        ended, walk, anchor, heading = taken + 1 >= steps, None, state.anchor, state.heading
         if random_numbers is not None:
             step_length, precision = self.anchor_step * self.target.prior_precision**-0.5, self.target.prior_precision
             normal, uniform = random_numbers
@@ -175,7 +175,7 @@ class SAE(Trained, Sampler):
         statistics = [
             torch.where(ended, part, 0.0) for part in (loss, penalty, nothing if walk is None else walk.accepted)
         ]
-        return after, Info(*statistics, rate, norm(step.move), failed)
+        return after, Info(*statistics, rate, length(step.move), failed)
 
     def is_tuned(self, state: State) -> bool:
         """Return whether every living chain has its first member."""

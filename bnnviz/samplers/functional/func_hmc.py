@@ -162,13 +162,8 @@ class FuncHMC(Functional, Hamiltonian):
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains with their first functionals."""
-        adaptation = self.first_adaptation(rng, x0)
-        return self._begun(rng, *counters(x0), self.begun(x0), adaptation)
-
-    def _begun(
-        self, rng: RandomNumbers, count: Tensor, alive: Tensor, c: Tensor, adaptation: StepSizeAndMetric
-    ) -> State:
-        return State(self.reading.centre(c), self.fresh_momentum(rng, c), count, alive, c, adaptation)
+        adaptation, c = self.first_adaptation(rng, x0), self.begun(x0)
+        return State(self.reading.centre(c), self.fresh_momentum(rng, c), *counters(x0), c, adaptation)
 
     def searched_size(self, rng: RandomNumbers, x: Tensor, metric: Metric, guess: float) -> float:
         """Return half the largest step with a stable leapfrog of the means along the largest curvature."""
@@ -221,7 +216,8 @@ class FuncHMC(Functional, Hamiltonian):
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains restarted at x (chains, dim)."""
-        return self._begun(rng, state.count, state.alive, self.begun(x), state.adaptation)
+        c = self.begun(x)
+        return state._replace(x=self.reading.centre(c), momentum=self.fresh_momentum(rng, c), c=c)
 
 
 def _kinetic(v: Tensor) -> Tensor:

@@ -72,15 +72,11 @@ class PopulationStats(SamplerStats):
                 self.counts["drawn"] += state.logs.numel()
             if info.phase == _WEIGH:
                 self.weight_ess, self.weighed = weight_ess(state.logs), state.logs.numel()
-            if info.phase == _MOVE:
-                self._count_steps(state.halvings, info.examples > 0)
-
-    def _count_steps(self, halvings: Tensor, climbed: bool) -> None:
-        if climbed:
-            taken = halvings[halvings >= 0]
-            self.counts["steps"] += len(taken)
-            self.counts["refused"] += len(halvings) - len(taken)
-            self.counts["halvings"] += int(taken.sum())
+            if info.phase == _MOVE and info.examples:
+                taken = state.halvings[state.halvings >= 0]
+                self.counts["steps"] += len(taken)
+                self.counts["refused"] += len(state.halvings) - len(taken)
+                self.counts["halvings"] += int(taken.sum())
 
     def summary(self) -> dict[str, float]:
         """Return the counts, and the mean number of halvings of a gradient step."""
@@ -132,7 +128,9 @@ class PopulationTrace(ChainTrace):
         states = [*step_batch.before[1:], step_batch.after]
         for step, (state, info) in enumerate(zip(states, step_batch.infos, strict=True), step_batch.first_step):
             if info.phase == _WEIGH:
-                self._weighed(state)
+                self._iteration = [*self._iteration, int(state.count.max()) + 1][-_REMEMBERED:]
+                self._ess = [*self._ess, weight_ess(state.logs)][-_REMEMBERED:]
+                self._found = state
             if info.phase == _MOVE:
                 self.count += 1
                 self.lately.append((step, MOVE))
@@ -140,11 +138,6 @@ class PopulationTrace(ChainTrace):
         self.last = self._info.phase
         self._found = self._state if self.last != _DRAW else self._found
         self.now = self._state.x[chain]
-
-    def _weighed(self, state: Any) -> None:
-        self._iteration = [*self._iteration, int(state.count.max()) + 1][-_REMEMBERED:]
-        self._ess = [*self._ess, weight_ess(state.logs)][-_REMEMBERED:]
-        self._found = state
 
     @property
     def iteration(self) -> int:

@@ -81,21 +81,15 @@ class PMCnet(Population):
         """Use the inverse Hessians as covariances, for ``covariance_from="curvature"``."""
         if not self._curved:
             return super()._adapt(rng, state)
-        factor, sound = _inverse_factors(torch.stack([self._hessian(x) for x in state.x]))
+        columns = torch.split(torch.eye(state.x.shape[1], dtype=state.x.dtype, device=state.x.device), _COLUMNS)
+        product = self.target.gradient_and_product
+        hessians = [torch.cat([product(x.expand(len(v), -1), v)[2] for v in columns]) for x in state.x]
+        factor, sound = _inverse_factors(torch.stack(hessians))
         factor = torch.where(sound[:, None, None], factor.to(state.factor.dtype), state.factor)
-        info = Info(
-            ADAPT,
-            torch.zeros_like(state.alive),
-            examples=2 * self.target.dim * self.target.examples * len(state.x),
-            fallbacks=int((~sound).sum()),
+        rows = 2 * self.target.dim * self.target.examples * len(state.x)
+        return state._replace(factor=factor), Info(
+            ADAPT, torch.zeros_like(state.alive), rows, fallbacks=int((~sound).sum())
         )
-        return state._replace(factor=factor), info
-
-    def _hessian(self, x: Tensor) -> Tensor:
-        """Return the Hessian of U (dim, dim) at a point (dim,), a few columns at a time."""
-        eye = torch.eye(len(x), dtype=x.dtype, device=x.device)
-        parts = torch.split(eye, _COLUMNS)
-        return torch.cat([self.target.gradient_and_product(x.expand(len(v), -1), v)[2] for v in parts])
 
 
 def _inverse_factors(hessians: Tensor) -> tuple[Tensor, Tensor]:

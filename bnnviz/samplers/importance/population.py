@@ -258,19 +258,23 @@ class Population(Sampler):
         usable = torch.isfinite(state.logs).any(1)
         if not self.adapt_covariance or self.draws_each < 2:
             return state, _info(ADAPT, state)
-        clipped_share = self._clipped_share(state)
+        # eta of equation 13, and the rank, from 1, of the weight to which larger ones are clipped
+        count, root = int(state.count.max()), math.sqrt(self.draws_each)
+        eta, rank = 1 / (count + 1), max(1, int(root))
+        if self.variant == "reference-code":
+            eta, rank = 1 / (count // len(state.x) + 1), math.ceil(root) + 1
         logs = self._tempered(torch.where(usable[:, None], state.logs, 0.0))
         weights = torch.softmax(logs, 1).to(state.x.dtype)
-        clipped = clip_largest(weights, self._spared)
+        clipped = clip_largest(weights, rank)
         old, previous = 1 - self.beta, state.factor
         if self.variant == "reference-code":
             own = torch.arange(len(usable), device=usable.device)
             parents = torch.where(state.chosen < 0, own, state.chosen // self.draws_each)
-            old = 0.0 if int(state.count.max()) == 0 else old
+            old = 0.0 if count == 0 else old
             before, previous = state.estimate[parents], state.factor[parents]
         else:
             before = self.covariance.squared(state.factor)
-        parts = [(1 - old) * (1 - clipped_share), (1 - old) * clipped_share]
+        parts = [(1 - old) * (1 - eta), (1 - old) * eta]
         total = self.covariance.mixed(old * before, state.draws, [weights, clipped], parts)
         factor, sound = self.covariance.factorised(total)
         if self.variant == "reference-code":
@@ -283,19 +287,6 @@ class Population(Sampler):
     def _tempered(self, logs: Tensor) -> Tensor:
         """Return the log weights (proposals, draws) for adaptation, tempered if ``least_ess`` is set."""
         return logs if self.least_ess is None else temper(logs, self.least_ess)
-
-    def _clipped_share(self, state: State) -> float:
-        """Return eta, the weight of the clipped estimate: 1 / t, t from 1."""
-        count = int(state.count.max())
-        if self.variant == "reference-code":
-            return 1.0 / (count // len(state.x) + 1)
-        return 1.0 / (count + 1)
-
-    @property
-    def _spared(self) -> int:
-        """The rank, from 1, of the weight to which larger ones are clipped."""
-        root = math.sqrt(self.draws_each)
-        return math.ceil(root) + 1 if self.variant == "reference-code" else max(1, int(root))
 
     def _move(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Take a Langevin step without noise from each survivor (equation 12)."""

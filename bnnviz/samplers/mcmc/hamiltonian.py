@@ -101,19 +101,11 @@ class Hamiltonian(Discrete):
         " 100 steps if noise or prior are learned, because the mode overfits) and for custom functions of up to"
         f" {_DENSE} dimensions, random points for other densities.",
     )
-    thin = settings.Integer(
-        1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
-    )
 
     @property
     def tuning_limit(self) -> int:
-        """Maximum number of warm-up steps, from `steps_per_move`."""
-        return max(self.warmup_moves, 1) * self.steps_per_move
-
-    @property
-    def steps_per_move(self) -> int:
-        """Maximum number of kernel steps per move."""
-        return 1
+        """Maximum number of warm-up steps."""
+        return max(self.warmup_moves, 1)
 
     @property
     def dense(self) -> bool:

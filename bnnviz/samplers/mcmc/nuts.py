@@ -159,9 +159,9 @@ class NUTS(Hamiltonian):
         return inputs._replace(deepest=deepest)
 
     @property
-    def steps_per_move(self) -> int:
-        """Maximum number of leapfrog steps per tree."""
-        return 1 << self.max_treedepth
+    def tuning_limit(self) -> int:
+        """Maximum number of leapfrog steps in the warm-up."""
+        return super().tuning_limit << self.max_treedepth
 
     @property
     def gradients_per_step(self) -> int:

@@ -83,9 +83,6 @@ class ParallelTempering(Discrete):
         "diverging": "divergent share",
     }
 
-    thin = settings.Integer(
-        1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
-    )
     temperatures = settings.Integer(8, bounds=(2, 64), doc="Number of replicas of each chain, one per temperature.")
     hottest = settings.Number(
         20.0, bounds=(1.0, 1e6), scale="log", doc="Highest temperature, relative to the temperature of the target."

@@ -194,10 +194,6 @@ class Boomerang(PDMP):
         centre = torch.zeros_like(self._mode) if self._is_prior else self._mode
         return GaussianReference(centre, self._at_mode[0])
 
-    def scaling_of(self, scaling: GaussianReference, chains: Tensor) -> GaussianReference:
-        """Return the references of the given chains."""
-        return scaling.of_chains(chains)
-
     def scaling_after(self, adaptation: Adaptation, moved: bool) -> GaussianReference:
         """Move the reference to the mode of a changed target; a learned spread is kept."""
         if not moved:
@@ -355,7 +351,7 @@ def _bound_constants(
     mean: Tensor, of_target: Tensor, centre: Tensor, precision: Tensor, factor: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return |L' (P - S^-1) L| and |L' grad E(x*)|, by the tensors' identity."""
-    root = GaussianReference(centre, precision, factor).root()
+    root = torch.diag(precision.double().rsqrt()) if factor is None else factor.double()
     m = root.T @ of_target.double() @ root - torch.eye(len(root), dtype=root.dtype, device=root.device)
     push = root.T @ (of_target.double() @ (centre - mean).double())
     return torch.linalg.matrix_norm(m, 2), push.norm()

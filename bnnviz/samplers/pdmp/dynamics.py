@@ -105,7 +105,8 @@ class Dynamics:
 
     def scaling_of(self, scaling: Any, chains: Tensor) -> Scaling:
         """Return the scaling of the given chains."""
-        return scaling
+        each = isinstance(scaling, Preconditioner | GaussianReference)
+        return scaling.of_chains(chains) if each else scaling
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: Any) -> tuple[Tensor, Tensor]:
         """Return position and velocity at time t (chains,) after (x, v)."""

@@ -52,6 +52,9 @@ class StochasticGradient(Discrete):
     info_means = {"drift": "by the gradient", "noise": "by noise"}
     text = DriftText
 
+    thin = settings.Integer(
+        10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
+    )
     step_size = settings.Number(
         None,
         bounds=(1e-9, 100.0),

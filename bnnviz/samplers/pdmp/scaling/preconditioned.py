@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import Sampler
@@ -61,7 +60,3 @@ class Preconditioned(Sampler):
         """Return the scaling with separate scales for each chain, if chains start at different modes."""
         each = scaling.factor is None and scaling.scale.ndim == 1 and self.target.start_at_mode
         return scaling.of_each(chains) if each else scaling
-
-    def scaling_of(self, scaling: Preconditioner | tuple[()], chains: Tensor) -> Preconditioner | tuple[()]:
-        """Return the metric of the given chains."""
-        return scaling if not isinstance(scaling, Preconditioner) else scaling.of_chains(chains)
