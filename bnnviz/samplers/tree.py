@@ -23,7 +23,7 @@ def choose(mask: Tensor, yes: Any, no: Any) -> Any:
     if yes is no:
         return yes
     if isinstance(yes, Tensor):
-        return torch.where(mask.view(-1, *[1] * (yes.ndim - 1)), yes, no)
+        return torch.where(mask if yes.ndim == 1 else mask.view(-1, *[1] * (yes.ndim - 1)), yes, no)
     return type(yes)(*(choose(mask, a, b) for a, b in zip(yes, no, strict=True)))
 
 
