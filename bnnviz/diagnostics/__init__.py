@@ -12,12 +12,11 @@ from bnnviz.diagnostics.importance.weights import (
     weight_ess,
     weighted_moments,
 )
-from bnnviz.diagnostics.mcmc.convergence import autocorrelation, ess, ess_each, ess_tail, mcse, rhat
+from bnnviz.diagnostics.mcmc.convergence import autocorrelation, ess, ess_each, mcse, rhat
 from bnnviz.diagnostics.mcmc.crossings import Crossings, crossings
 from bnnviz.diagnostics.mcmc.marginals import column_quantiles, correlation, density
 from bnnviz.diagnostics.mcmc.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.mcmc.stein import VarianceInflation, variance_inflation
-from bnnviz.diagnostics.packages import has_arviz, has_learn, learn_metrics
 from bnnviz.diagnostics.predictive.calibration import PAPER_BINS, Reliability, calibration_error, reliability
 from bnnviz.diagnostics.predictive.coverage import Coverage, coverage
 from bnnviz.diagnostics.predictive.detection import Detection, Steps, detection, score_ecdf, score_histogram
@@ -27,7 +26,6 @@ from bnnviz.diagnostics.predictive.metrics import (
     confusion,
     crps_of_draws,
     number_metrics,
-    without_learn,
 )
 from bnnviz.diagnostics.predictive.probabilities import ProbabilitySpread, probability_spread
 from bnnviz.diagnostics.predictive.roc import Roc, roc_envelopes
@@ -76,14 +74,10 @@ __all__ = [
     "error_spread",
     "ess",
     "ess_each",
-    "ess_tail",
     "expected_entropy",
     "function_ess",
-    "has_arviz",
-    "has_learn",
     "kliep",
     "last_axis",
-    "learn_metrics",
     "log_evidence",
     "mcse",
     "mean_interval",
@@ -105,5 +99,4 @@ __all__ = [
     "weight_ess",
     "weighted_moments",
     "variance_inflation",
-    "without_learn",
 ]

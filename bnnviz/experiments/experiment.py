@@ -265,10 +265,16 @@ class Experiment:
 
 def summarised(spec: Spec, experiment: Experiment) -> dict[str, Any]:
     """Run a spec to the end, and return the numbers of its summary."""
+    run = ran(spec)
+    return _numbers(run.summary()) | (_band(run) if experiment.bands else {})
+
+
+def ran(spec: Spec | WellsSpec) -> ViewedRun:
+    """Run a spec to its end."""
     module, name = spec.factory.split(":")
     run = getattr(import_module(module), name)(spec)
     drive(run, _SLICE_S)
-    return _numbers(run.summary()) | (_band(run) if experiment.bands else {})
+    return run
 
 
 def fingerprint(specs: Iterable[Spec | WellsSpec]) -> str:

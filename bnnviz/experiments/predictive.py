@@ -25,11 +25,7 @@ class PredictiveExperiment(Experiment):
         return [self.runner, *(self.taken or self.pictures), *self.followed]
 
     def row(self, case: Case, summaries: Any) -> dict[str, Any]:
-        """Return a case's values: the mean over runs of each mean over draws, and its standard error (``_se``).
-
-        ``_sd`` is the mean standard deviation over draws, ``_averaged`` the value of the averaged prediction, and
-        ``error`` the message of the first run that failed.
-        """
+        """Return means over runs with errors (``_se``), sds over draws (``_sd``), ``_averaged`` and the first error."""
         summaries = list(summaries)
         row = self._row(case, summaries, [summary["figures"] for summary in summaries])
         for key in self.measures:
@@ -53,16 +49,15 @@ class PredictiveExperiment(Experiment):
                 return [("All methods", "roc", {"curves": [curve for _, curve in curves]})]
             return [(name, "roc", {"curves": [curve]}) for name, curve in curves]
         if picture == "history":
-            return [(LABELS.get(f, f), "history", _joined(parts, f)) for f in self.followed]
+            panels = []
+            for figure in self.followed:
+                lines = [{"name": name, "iteration": part["iteration"], **part[figure]} for name, part in parts]
+                label = LABELS.get(figure, figure)
+                panels.append((label, "history", {"label": label, "lines": lines}))
+            return panels
         if picture == "errors2":
             return [("Squared errors", "errors2", {"boxes": [part | {"name": name} for name, part in parts]})]
         if picture == "chances":
             return [(name, "chances", one) for name, part in parts for one in part]
         more = f": {_HEADINGS[picture]}" if picture in _HEADINGS else ""
         return [(name + more, picture, part) for name, part in parts]
-
-
-def _joined(parts: list[tuple[str, dict]], figure: str) -> dict[str, Any]:
-    """Return the part of a history: the same figure of all cases."""
-    lines = [{"name": name, "iteration": part["iteration"], **part[figure]} for name, part in parts]
-    return {"label": LABELS.get(figure, figure), "lines": lines}

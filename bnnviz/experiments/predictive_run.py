@@ -9,18 +9,17 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation.metrics import RESAMPLES, Predictions, chosen, measure, predict
 from bnnviz.engine.evaluation.predictions import observed_rows
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.experiments.experiment import ran
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
 Names = tuple[str, ...]
 Logs = np.ndarray | None  # logarithms of weights
 
-_SLICE_S = 0.5
 _ROWS = 4  # whose probabilities are drawn
 
 
@@ -48,13 +47,6 @@ def outcome(
     """Return what an experiment stores of a run; without figures only its error."""
     found = {"error": run.error and str(run.error), "seconds": run.seconds, "sds": {}, "averaged": {}}
     return found | {"figures": figures or {}, "pictures": pictures or {}} | more
-
-
-def ran(spec: Spec) -> ViewedRun:
-    """Run a spec to its end."""
-    run = ViewedRun(spec)
-    drive(run, _SLICE_S)
-    return run
 
 
 def _last(run: Run, whole: bool) -> tuple[np.ndarray, np.ndarray | None]:

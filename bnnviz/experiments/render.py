@@ -21,7 +21,7 @@ from bnnviz.experiments import EXPERIMENTS, LABELS, find, published
 from bnnviz.experiments.experiment import Experiment
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.experiments.record import Record, records
-from bnnviz.experiments.table import AGREE, CORRECTED, DIFFER, FIRST, UNTESTED, Result, counts, results, summary
+from bnnviz.experiments.table import AGREE, CORRECTED, DIFFER, FIRST, UNTESTED, Result, results, summary
 
 DOCS = Path(__file__).parents[2] / "docs"
 COSTS = Path(__file__).parent / "costs.csv"
@@ -114,8 +114,9 @@ def papers() -> str:
     parts = [_INTRO, f"All printed values with one of ours: {total}. {others} more figures have no printed values.\n"]
     parts.append(markdown(("experiment", "place", "runs of a case", "CPU hours", "printed values"), lines) + "\n")
     parts.append(_costs())
+    tested = [e for e in EXPERIMENTS.values() if {AGREE, DIFFER} & {result.verdict for result in measured[e.name]}]
     for paper in PAPERS:
-        shown = [e for e in EXPERIMENTS.values() if paper_of(e) is paper and _tested(measured[e.name])]
+        shown = [e for e in tested if paper_of(e) is paper]
         if shown:
             parts.append(f"## {paper.title}\n\n{KEY}\n")
         parts += [_section(e, measured[e.name]) for e in shown]
@@ -129,11 +130,6 @@ def _overview(experiment: Experiment, record: Record | None, found: list[Result]
     runs = sorted({row["runs"] for row in record.rows if row["runs"]})
     each = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
     return experiment.name, place, each, f"{record.seconds / 3600:.2g}", summary(found)
-
-
-def _tested(found: Iterable[Result]) -> bool:
-    verdicts = counts(found)
-    return bool(verdicts[AGREE] or verdicts[DIFFER])
 
 
 def _section(experiment: Experiment, found: list[Result]) -> str:

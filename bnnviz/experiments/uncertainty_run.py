@@ -11,8 +11,9 @@ from bnnviz.engine.evaluation.attack import attack
 from bnnviz.engine.evaluation.uncertainty import uncertainty
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.experiments.experiment import ran
 from bnnviz.experiments.predictive import PredictiveExperiment
-from bnnviz.experiments.predictive_run import outcome, ran
+from bnnviz.experiments.predictive_run import outcome
 from bnnviz.experiments.uncertainty import UncertaintyExperiment
 from bnnviz.files import to_json
 from bnnviz.specs.run import Spec

@@ -1,4 +1,7 @@
-"""Build networks of 5 x 5 convolutions, pooling and linear layers: two LeNet-5, for traffic signs, and a small one."""
+"""Build networks of 5 x 5 convolutions, pooling and linear layers: two LeNet-5, for traffic signs, and a small one.
+
+Pooling is the maximum of 2 x 2 pixels. `bnnviz.models.image_network` describes parameters and errors.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +24,11 @@ class Convolution(NamedTuple):
 
 
 def lenet5(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
-    """Make the classic LeNet-5: conv6 - pool - conv16 - pool - 120 - 84 - classes, with ReLU.
+    """Make the classic LeNet-5: conv6 - pool - conv16 - pool - 120 - 84 - classes, with ReLU, from 12 x 12 pixels.
 
-    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 12 x 12 pixels.
-
-    Returns
-    -------
-    torch.nn.Sequential
-        61,706 parameters for 28 x 28 grey pixels and 10 classes, 82,826 for 32 x 32.
-
-    Notes
-    -----
     The first convolution preserves the image size and the second does not, which gives the counts of the PMCnet paper
-    for both sizes (Huang, Chouzenoux, Elvira and Pesquet 2023, table 8). LeCun et al. 1998 use other activations and a
-    pooling with weights; today's LeNet-5 uses ReLU and max pooling of 2 x 2 pixels.
+    (Huang, Chouzenoux, Elvira and Pesquet 2023, table 8): 61,706 parameters for 28 x 28 grey pixels, 82,826 for 32 x
+    32. LeCun et al. 1998 use other activations and a pooling with weights.
     """
     convolutions = Convolution(6, 2, True), Convolution(16, 0, True)
     return _network(check_images(shape, classes, "LeNet-5", 12), classes, convolutions, (120, 84), nn.ReLU)
@@ -43,38 +37,19 @@ def lenet5(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequenti
 def lenet5_swish(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
     """Make the LeNet-5 of the PDMP paper: conv6 - pool - conv16 - pool - conv120 - 84 - classes, with swish.
 
-    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 4 x 4 pixels.
-
-    Returns
-    -------
-    torch.nn.Sequential
-        545,546 parameters for 28 x 28 grey pixels and 10 classes.
-
-    Notes
-    -----
     All convolutions preserve the size, so the last one passes 120 images of 7 x 7 to the layer of 84 units, which has
-    most of the weights. The paper's code applies swish to the logits too, an error that is not reproduced here. The
-    paper does not specify the pooling; max pooling of 2 x 2 pixels is our choice.
+    most of the 545,546 parameters. The paper's code applies swish to the logits too, an error that is not reproduced
+    here. The paper does not specify the pooling.
     """
     convolutions = Convolution(6, 2, True), Convolution(16, 2, True), Convolution(120, 2, False)
     return _network(check_images(shape, classes, "LeNet-5 with swish", 4), classes, convolutions, (84,), nn.SiLU)
 
 
 def gtsrb(shape: Sequence[int] = (1, 32, 32), classes: int = 43) -> nn.Sequential:
-    """Make the network for traffic signs: conv6 - pool - conv16 - pool - 128 - classes, with ReLU.
+    """Make the network for traffic signs: conv6 - pool - conv16 - pool - 128 - classes, with ReLU; 59,447 parameters.
 
-    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 16 x 16 pixels. The paper uses
-    grey ones.
-
-    Returns
-    -------
-    torch.nn.Sequential
-        59,447 parameters for 32 x 32 grey pixels and 43 classes, 59,747 for colours.
-
-    Notes
-    -----
-    Source: the functional-BNN paper, section 6.1, which gives only the layers: 5 x 5 convolutions without padding, ReLU
-    and max pooling of 2 x 2 pixels are usual in LeNet-5 code for this data set.
+    Source: the functional-BNN paper, section 6.1, which gives only the layers. Convolutions without padding, ReLU and
+    the pooling are usual in LeNet-5 code for this data set, whose images are grey in the paper.
     """
     convolutions = Convolution(6, 0, True), Convolution(16, 0, True)
     sizes = check_images(shape, classes, "The network for traffic signs", 16)
@@ -82,15 +57,7 @@ def gtsrb(shape: Sequence[int] = (1, 32, 32), classes: int = 43) -> nn.Sequentia
 
 
 def small_cnn(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
-    """Make a small network for teaching: conv4 - pool - conv8 - pool - classes, with ReLU.
-
-    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 16 x 16 pixels.
-
-    Returns
-    -------
-    torch.nn.Sequential
-        2,202 parameters for 28 x 28 grey pixels and 10 classes.
-    """
+    """Make a small network for teaching: conv4 - pool - conv8 - pool - classes, with ReLU; 2,202 parameters."""
     convolutions = Convolution(4, 0, True), Convolution(8, 0, True)
     sizes = check_images(shape, classes, "The small convolutional network", 16)
     return _network(sizes, classes, convolutions, (), nn.ReLU)

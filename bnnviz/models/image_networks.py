@@ -17,15 +17,7 @@ _HIDDEN = (100, 100)
 
 
 def image_mlp(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
-    """Make a fully connected network that reads an image's pixels row by row: 100 - 100 - classes, with ReLU.
-
-    Parameters and errors as in `image_network`.
-
-    Returns
-    -------
-    torch.nn.Sequential
-        ``nn.Flatten`` and the layers of `bnnviz.models.mlp`: 89,610 parameters for 28 x 28 grey pixels and 10 classes.
-    """
+    """Make a network that reads an image's pixels row by row: 100 - 100 - classes, with ReLU; 89,610 parameters."""
     channels, height, width = check_images(shape, classes, "The multilayer perceptron", 1)
     return nn.Sequential(nn.Flatten(), *mlp(channels * height * width, _HIDDEN, classes, "relu"))
 

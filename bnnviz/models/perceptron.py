@@ -14,19 +14,7 @@ _MODULES = {"tanh": nn.Tanh, "relu": nn.ReLU, "softplus": nn.Softplus, "silu": n
 
 
 class WithLinearPath(nn.Module):
-    """A multilayer perceptron plus a linear map of its inputs.
-
-    Parameters
-    ----------
-    body : torch.nn.Sequential
-        The perceptron.
-    inputs, outputs : int
-
-    Attributes
-    ----------
-    linear : torch.nn.Linear
-        Without a bias, which is part of the body.
-    """
+    """A multilayer perceptron plus a linear map of its inputs without a bias, which is part of the body."""
 
     def __init__(self, body: nn.Sequential, inputs: int, outputs: int) -> None:
         super().__init__()

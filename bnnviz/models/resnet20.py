@@ -13,19 +13,10 @@ _WIDTHS, _BLOCKS = (16, 32, 64), 3
 
 
 class FilterResponseNorm(nn.Module):
-    """Filter-response normalisation: divide each channel of each image by its root mean square, then map it affinely.
+    """Filter-response normalisation: y = gamma x / sqrt(mean(x^2) + eps) + beta, for each channel of each image.
 
-    Parameters
-    ----------
-    channels : int
-    eps : float, default 1e-6
-        Added to the mean square.
-
-    Notes
-    -----
-    y = gamma x / sqrt(mean(x^2) + eps) + beta, with the mean over the pixels of one channel of one image (Singh and
-    Krishnan 2020, equations 1 to 4). Images do not interact, so each row has a likelihood; with batch normalisation it
-    would depend on the rest of its batch, and log p(D | w) would not be a sum over rows. The paper's thresholded unit,
+    The mean is over pixels (Singh and Krishnan 2020, equations 1 to 4). Images do not interact, so each row has a
+    likelihood; with batch normalisation log p(D | w) would not be a sum over rows. The paper's thresholded unit,
     max(y, tau), is omitted, because swish follows.
     """
 
@@ -42,15 +33,7 @@ class FilterResponseNorm(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two normalised convolutions with a shortcut: the identity, or a 1 x 1 convolution.
-
-    Parameters
-    ----------
-    before, channels : int
-        Input and output channels.
-    stride : int
-        Stride of the first convolution and of the 1 x 1 convolution.
-    """
+    """Two normalised convolutions with a shortcut: the identity, or a 1 x 1 convolution with the same stride."""
 
     def __init__(self, before: int, channels: int, stride: int) -> None:
         super().__init__()
@@ -66,21 +49,13 @@ class ResidualBlock(nn.Module):
 
 
 def resnet20(shape: Sequence[int] = (3, 32, 32), classes: int = 10) -> nn.Sequential:
-    """Make ResNet-20 with 16, 32 and 64 channels, filter-response normalisation and swish.
+    """Make ResNet-20 with 16, 32 and 64 channels, filter-response normalisation and swish, for 8 x 8 pixels or more.
 
-    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 8 x 8 pixels.
-
-    Returns
-    -------
-    torch.nn.Sequential
-        273,258 parameters for colour images and 10 classes, for any image size.
-
-    Notes
-    -----
     As in Wenzel et al. 2020, which the PDMP paper follows: convolutions with biases, and a normalised 1 x 1 convolution
-    around each block that changes the size. With a threshold tau for each of the 784 normalised channels it would have
-    the 274,042 parameters of Izmailov et al. 2021; with swish there are no thresholds. The 269,722 of the PMCnet paper
-    are those with batch normalisation, without convolution biases, and with shortcuts without weights (He et al. 2016).
+    around each block that changes the size. It has 273,258 parameters for colour images and 10 classes. With a
+    threshold tau for each of the 784 normalised channels it would have the 274,042 of Izmailov et al. 2021. The 269,722
+    of the PMCnet paper are those with batch normalisation, without biases, and with shortcuts without weights (He et
+    al. 2016).
     """
     channels, _, _ = check_images(shape, classes, "ResNet-20", 8)
     layers: list[nn.Module] = [_convolution(channels, _WIDTHS[0], 3, 1), nn.SiLU()]

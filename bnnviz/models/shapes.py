@@ -8,29 +8,7 @@ from bnnviz.errors import BnnvizError
 
 
 def check_images(shape: Sequence[int], classes: int, network: str, least: int) -> tuple[int, int, int]:
-    """Return the shape of an image if a network can read it.
-
-    Parameters
-    ----------
-    shape : sequence of int
-        Channels, height and width.
-    classes : int
-        Number of classes.
-    network : str
-        Name of the network in error messages.
-    least : int
-        Smallest height and width, in pixels.
-
-    Returns
-    -------
-    tuple of int
-        Channels, height and width.
-
-    Raises
-    ------
-    BnnvizError
-        If the shape is invalid, an image is too small, or there are fewer than two classes.
-    """
+    """Return the shape of an image of at least ``least`` pixels in height and width, or raise a `BnnvizError`."""
     sizes = tuple(shape)
     if len(sizes) != 3 or not all(_counts(size) for size in sizes):
         raise BnnvizError(

@@ -4,9 +4,8 @@ A sampler targets the density $\pi(x) \propto \exp(-U(x) / T)$ with the target's
 instance holds its settings and the constants that `Sampler.prepare` computes from the target and its mode. Everything
 that changes during a run is in the state, a ``NamedTuple``:
 
-- ``x`` (chains, dim), the positions, and further variables of the method: momenta, gradients, the path. - ``count``
-(chains,), the moves of each chain so far, and ``alive`` (chains,), false for chains that met a non-finite
-  value;
+- ``x`` (chains, dim), the positions, and further variables of the method: momenta, gradients, the path;
+- ``count`` (chains,), the moves of each chain so far, and ``alive`` (chains,), false after a non-finite value;
 - ``adaptation``, the quantities that the warm-up learns. No kernel changes it.
 
 `bnnviz.samplers.warmup` drives the warm-up, `bnnviz.samplers.tree` converts states for checkpoints.
@@ -33,6 +32,7 @@ from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.observers import ChainTrace, DrawCollector, SamplerStats, StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.text import MoveText
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ ENERGY = "energy"
 #: Fields of an `Info` that are stored for each draw, with ArviZ's names of sample statistics. A sampler reports a
 #: statistic by a field of that name in its `Info`; recordings store it and the trace view shows it.
 SAMPLE_STATS = ("acceptance_rate", "diverging", ENERGY, "n_steps", "reached_max_treedepth")
-#: Fields of an `Info` that contain U, or U without the prior's term.
-OF_U = ("potential", "loss")
+#: Fields of an `Info` that contain U, U without the prior's term, or a difference or minimum of U.
+OF_U = ("potential", "loss", "energy_error", "least")
 
 #: Steps of Adam that bring chains to good predictions before the network fits the noise.
 SHORT_DESCENT = 100
@@ -114,6 +114,11 @@ class Traits:
     ends: str | None = None
     emits: frozenset[str] = frozenset({"path"})
     reference_rank: int = 0
+
+
+def preset(name: str, title: str, doc: str, **chosen: Any) -> dict[str, Any]:
+    """Return a preset: settings with a name, a title and a description."""
+    return {"name": name, "title": title, "doc": doc, "settings": chosen}
 
 
 class Sampler(param.Parameterized):
@@ -220,10 +225,7 @@ class Sampler(param.Parameterized):
         return self.kernel(rng, state, *self.pre_draw(rng, state))
 
     def outline(self, state: Any) -> SamplerState:
-        """Return a state without the parts that are only needed at the end of a block of compiled steps.
-
-        Draw collectors, chain traces and `pre_draw` receive such states between the steps of a block.
-        """
+        """Return a state without the parts that only the end of a block of compiled steps needs."""
         return state
 
     # ---- the warm-up
@@ -233,10 +235,7 @@ class Sampler(param.Parameterized):
         return state
 
     def adaptation_inputs(self, adaptation: Any) -> tuple[Any, ...] | None:
-        """Return the adaptation as nested tuples of tensors, which are inputs of the compiled kernel.
-
-        If the result is None, the kernel is compiled after the warm-up.
-        """
+        """Return the adaptation as tuples of tensors, inputs of a kernel compiled at once; None: compile it later."""
         return None
 
     def native_step(self) -> NativeStep | None:
@@ -311,10 +310,7 @@ class Sampler(param.Parameterized):
     # ---- shared by kernels
 
     def tempered_target(self, x: Tensor, state: Any = None) -> tuple[Tensor, Tensor]:
-        """Return U / T (n,) and its gradient (n, dim) of the density that the draws follow.
-
-        ``state`` is a state of the run, for samplers whose warm-up affects this density.
-        """
+        """Return U / T (n,) and its gradient (n, dim) of the density that the draws of a state follow."""
         potential, g = self.target.gradient(x)
         return potential / self.temperature, g / self.temperature
 
@@ -323,7 +319,7 @@ class Sampler(param.Parameterized):
         alive = state.alive & finite
         failed = state.alive & ~finite
         if not (self.host_sync and bool(alive.all())):
-            parts = {name: _chosen(alive, part, getattr(state, name)) for name, part in parts.items()}
+            parts = {name: choose(alive, part, getattr(state, name)) for name, part in parts.items()}
         return state._replace(**parts, count=state.count + alive, alive=alive), failed
 
     # ---- costs and observers
@@ -360,10 +356,7 @@ class Sampler(param.Parameterized):
         return None
 
     def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
-        """Return the intermediate points (dim,) of the current transition of a chain, for plots.
-
-        ``before`` is the result for the steps before.
-        """
+        """Return the points (dim,) of a chain's current transition, for plots, from those of the steps ``before``."""
         return []
 
     def trajectory(self, before: Any, state: Any, info: Any, chain: int) -> list[Tensor]:
@@ -376,8 +369,8 @@ class Sampler(param.Parameterized):
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
         """Return at which steps U is minus infinity, (steps, chains), or None if steps do not report U."""
-        name_of_u = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
-        return None if name_of_u is None else step_batch.column(name_of_u) == -torch.inf
+        found = [step_batch.column(name) == -torch.inf for name in OF_U if hasattr(step_batch.infos[0], name)]
+        return torch.stack(found).any(0) if found else None
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor | None:
         """Return points (n, dim) at which a step of a chain may have evaluated U, or None if unknown."""
@@ -411,7 +404,3 @@ def counters(x0: Tensor) -> tuple[Tensor, Tensor]:
 def length(vectors: Tensor) -> Tensor:
     """Return the lengths (n,) of vectors (n, dim)."""
     return torch.linalg.vector_norm(vectors, dim=-1)
-
-
-def _chosen(mask: Tensor, yes: Tensor, no: Tensor) -> Tensor:
-    return torch.where(mask.view(-1, *[1] * (yes.ndim - 1)), yes, no)

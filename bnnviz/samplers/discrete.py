@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import param
 import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import SamplerState, counters
+from bnnviz.samplers.base import Sampler, SamplerState, counters
 from bnnviz.samplers.random import RandomNumbers
 
 _ROUNDS = 20  # power iterations for the largest curvature
@@ -36,8 +35,8 @@ class State(NamedTuple):
     adaptation: StepSize
 
 
-class Discrete(param.Parameterized):
-    """Temperature, thinning, initial positions and an adapted step size: a mixin of Markov chains."""
+class Discrete(Sampler):
+    """Temperature, thinning, initial positions and an adapted step size of Markov chains."""
 
     temperature = settings.Number(
         1.0,
@@ -47,7 +46,7 @@ class Discrete(param.Parameterized):
         doc="Temperature of the density exp(-U / temperature). Values below 1 define cold posteriors.",
     )
     thin = settings.Integer(
-        10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
+        1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
     )
     start = settings.Choice(
         "auto",
@@ -85,10 +84,7 @@ class Discrete(param.Parameterized):
         return state._replace(x=x, momentum=self.draw_momentum(rng, x, state.adaptation))
 
     def largest_curvature(self, rng: RandomNumbers, x: Tensor, scale: Tensor | float = 1.0) -> float:
-        """Return the largest absolute curvature at some of the points (n, dim), by power iteration.
-
-        Coordinates are divided by ``scale`` (dim,). Large data sets are subsampled.
-        """
+        """Return the largest |curvature| at some points (n, dim), in coordinates divided by ``scale`` (dim,)."""
         target = self.target if self.target.descent_rows is None else self.target.some_rows(self.target.descent_rows)
         x = x[:_CURVATURE_CHAINS]
         v = rng.normal(x.shape, x.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
@@ -23,18 +24,29 @@ def refuse_without_rows(target: Target, batch_size: int | None) -> None:
         )
 
 
-class MiniBatch:
-    """Source of gradients: batches of rows, drawn uniformly for each chain, or all rows.
+def batch_size_setting(doc: str, default: int | None = None, live: bool = False) -> settings.Integer:
+    """Return the setting for the number of rows of a batch."""
+    return settings.Integer(
+        default,
+        bounds=(1, 1_000_000),
+        scale="log",
+        live=live,
+        allow_None=True,
+        label="Mini-batch",
+        unit="rows",
+        empty="all rows",
+        doc=doc,
+    )
 
-    ``held=False`` draws a fresh batch for every evaluation, which is exact if the envelope bounds the rate of every
-    batch. ``held=True`` keeps the batch until the next event, as in the PDMP paper. This is biased, since the batch
-    becomes part of the state. ``size`` None, or at least the number of rows, uses all rows. ``anchor`` (dim,) is that
-    of control variates; None disables them.
-    """
+
+class MiniBatch:
+    """Source of gradients: batches of rows, drawn uniformly for each chain, or all rows."""
 
     def __init__(
         self, target: Target, size: int | None = None, held: bool = False, anchor: Tensor | None = None
     ) -> None:
+        # A fresh batch for every evaluation is exact if the envelope bounds the rate of every batch. A batch held until
+        # the next event, as in the PDMP paper, is biased, since it becomes part of the state.
         self._target, self._size = target, size
         self._all = size is None or size >= target.data_rows
         self.held, self.noisy = held and not self._all, not held and not self._all
@@ -56,10 +68,7 @@ class MiniBatch:
         return choose_rows(rng.uniform((chains, self._target.data_rows), torch.float32), self._size)
 
     def draw(self, held: Any, chains: int, rng: RandomNumbers) -> Any:
-        """Return the rows of the next evaluation's batch, (chains, size, ...); empty if it uses all rows.
-
-        The rows are gathered before the step: a compiled step would gather them again for each unit of the first layer.
-        """
+        """Return the rows of the next batch, (chains, size, ...), gathered before the step; empty if it uses all."""
         if self._all:
             return ()
         return self._target.read(held if self.held else self._draw(chains, rng))
@@ -76,10 +85,7 @@ class MiniBatch:
         return self._target.all_rows() if self._all else self._target.weighted(*rows)
 
     def seen_by(self, held: Any, chain: int) -> Any:
-        """Return an object that computes the derivatives behind one chain's rate, at any number of points.
-
-        If every evaluation uses a fresh batch, all rows are used, the mean of the noisy rates.
-        """
+        """Return the derivatives behind one chain's rate at any points: on its held batch, or by all rows."""
         return self._OneBatch(self, self._target.read(held[chain : chain + 1])) if self.held else self._target
 
     class _OneBatch:

@@ -10,17 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.errors import BnnvizError
-from bnnviz.samplers.observers import LATELY, MOVE, Checkpointed, Draws, Projection, StepBatch
+from bnnviz.samplers.observers import MOVE, ChainTrace, DrawCollector, Draws, Projection, SamplerStats, StepBatch
 
 _POINTS = 240
 _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
-class MoveDrawCollector(Checkpointed):
+class MoveDrawCollector(DrawCollector):
     """Draw after a fixed number of moves, from chains that are alive."""
 
-    spacing = float("nan")
     saved_names = ("first", "made")
 
     def __init__(self, sampler: Any, state: Any) -> None:
@@ -55,7 +53,7 @@ class MoveDrawCollector(Checkpointed):
         return steps, chains, index[steps, chains]
 
 
-class MoveStats(Checkpointed):
+class MoveStats(SamplerStats):
     """Count moves and average the sampler's statistics (`Sampler.info_means`)."""
 
     saved_names = ("moves", "sums")
@@ -93,20 +91,17 @@ class MoveStats(Checkpointed):
         return f"All chains so far: {self.moves:,} moves{words and ', '}{words}."
 
 
-class MoveTrace:
+class MoveTrace(ChainTrace):
     """Follow one chain: its last points and its last move."""
 
     def __init__(self, sampler: Any) -> None:
-        self.sampler = sampler
-        self.count = 0
-        self.now: Tensor | None = None
+        super().__init__(sampler)
         self._points: deque[Tensor] = deque(maxlen=_POINTS)
-        self._moved: tuple[int, Any, Any, int] | None = None  # number, state and info of the last move, and the chain
-        self._step: tuple[Any, Any, Any, int] | None = (
-            None  # states before and after the last step, its info, the chain
-        )
+        # Number, state and info of the last move, and the chain
+        self._moved: tuple[int, Any, Any, int] | None = None
+        # States before and after the last step, its info, the chain
+        self._step: tuple[Any, Any, Any, int] | None = None
         self._visited: list[Tensor] = []
-        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
         """Start at the watched chain's state, before its first step."""
@@ -135,18 +130,11 @@ class MoveTrace:
             return {}
         return self._path(plane) if name == "path" else self._caption()
 
-    def event(self, step: int) -> tuple[int, str, Tensor]:
-        """Raise: there are no events."""
-        raise BnnvizError("This sampler has no events to pick.", "event")
-
-    def current_point(self) -> Tensor:
-        """Return the watched chain's position (dim,)."""
-        return self.now
-
     def _path(self, plane: Projection) -> dict[str, Any]:
         points, nothing = self._projected(plane, self._points), np.empty(0)
-        # A phase plane shows moves instead.
-        passed = self._passed() if plane.axes is not None else []
+        passed: list[Tensor] = []
+        if plane.axes is not None:  # a phase plane shows moves instead
+            passed = self._visited or ([] if self._step is None else self.sampler.trajectory(*self._step))
         visited = self._projected(plane, passed) if passed else None
         return {
             "plane": {"kind": plane.kind},
@@ -174,14 +162,8 @@ class MoveTrace:
         x = torch.stack(list(points)).double().cpu().numpy()
         if plane.axes is None:
             return np.column_stack([x[:, 0], np.diff(x[:, 0], prepend=x[0, 0])])
-        if plane.canonicalise is not None:
-            x = plane.canonicalise(x)
         with np.errstate(invalid="ignore"):  # a diverged chain has no coordinates in the plane
-            return (x - plane.centre) @ plane.axes
-
-    def _passed(self) -> list[Tensor]:
-        """Return the points visited by the chain's current or last move."""
-        return self._visited or ([] if self._step is None else self.sampler.trajectory(*self._step))
+            return plane.project(x)
 
     def _caption(self) -> dict[str, Any]:
         text = self.sampler.text(self.sampler)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers.tree import flat
 
 
@@ -32,10 +33,7 @@ class StepBatch:
         return self._columns[name]
 
     def history(self, name: str) -> Tensor:
-        """Return a field of the states before each step and after the last, (steps + 1, chains, ...).
-
-        If the field contains several tensors, the first is returned.
-        """
+        """Return the first tensor of a field of the states, before each step and after the last, (steps + 1, ...)."""
         return torch.stack([flat(getattr(state, name))[0] for state in [*self.before, self.after]])
 
     def part(self, begin: int, end: int) -> StepBatch:
@@ -51,21 +49,16 @@ class StepBatch:
 
 
 class Draws(NamedTuple):
-    """Draws made in a batch of steps: chain (n,), the draw's number in its chain (n,), position (n, dim).
+    """Draws made in a batch of steps."""
 
-    A sampler with exact paths also gives the path before each draw: the time, and the integrals of the position and of
-    its square, (n, 1 + 2 dim) in float64. Weighted draws have log weights, (n,) in float64. A sampler whose `Info`
-    reports sample statistics gives those of the move that led to each draw, (n, names) in float64, in the order of
-    `Sampler.sample_stats`. ``step`` (n,) is the index in the batch of the step that made the draw.
-    """
-
-    chain: Tensor
-    index: Tensor
-    x: Tensor
+    chain: Tensor  # (n,)
+    index: Tensor  # (n,): Number of the draw in its chain
+    x: Tensor  # (n, dim)
+    # (n, 1 + 2 dim), float64: Time, and integrals of the position and of its square, on an exact path before the draw
     path: Tensor | None = None
-    log_weight: Tensor | None = None
-    stats: Tensor | None = None
-    step: Tensor | None = None
+    log_weight: Tensor | None = None  # (n,), float64
+    stats: Tensor | None = None  # (n, names), float64: Of the last move, in the order of `Sampler.sample_stats`
+    step: Tensor | None = None  # (n,): Index in the batch of the step that made the draw
 
 
 class Checkpointed:
@@ -85,81 +78,85 @@ class Checkpointed:
             setattr(self, name, value.to(getattr(self, name).device) if isinstance(value, Tensor) else value)
 
 
-class DrawCollector(Protocol):
+class DrawCollector(Checkpointed):
     """Turn steps into draws, outside of `step`."""
 
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws that the steps made."""
-
-    def save(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Restore a saved state."""
+        raise NotImplementedError
 
 
-class SamplerStats(Protocol):
+class SamplerStats(Checkpointed):
     """Count over all chains."""
 
     events: int
 
     def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
         """Count the steps, for the chains (chains,) of which ``counted`` is true."""
+        raise NotImplementedError
 
     def summary(self) -> dict[str, float]:
         """Return named statistics."""
+        raise NotImplementedError
 
     def rows(self) -> list[list[str]]:
         """Return the statistics as rows (label, text, tone) of the table view."""
+        raise NotImplementedError
 
     def sentence(self) -> str:
         """Return the counts as text."""
-
-    def save(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Restore a saved state."""
+        raise NotImplementedError
 
 
 class Projection(NamedTuple):
-    """The plane in which paths are drawn: coordinate = (canonicalise(x) - centre) @ axes.
-
-    ``axes`` has shape (dim, 2); None is the phase plane of a one-dimensional target. ``canonicalise`` maps points
-    (n, dim) to representatives and, given vectors (n, dim) as well, maps these too; None is the identity.
-    """
+    """The plane in which paths are drawn: coordinate = (canonicalise(x) - centre) @ axes."""
 
     kind: str
     labels: tuple[str, str]
     centre: np.ndarray
-    axes: np.ndarray | None
+    axes: np.ndarray | None  # (dim, 2); None in the phase plane of a one-dimensional target
     basis: int
+    # From points (n, dim), or vectors (n, dim) at them, to those of representatives; None is the identity
     canonicalise: Callable[..., np.ndarray] | None = None
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Return points (n, dim) in the plane, (n, 2); not in a phase plane."""
+        x = x if self.canonicalise is None else self.canonicalise(x)
+        return (x - self.centre) @ self.axes
 
 
 #: Maximum number of events in a chain trace, and the kind that denotes a move of a discrete sampler.
 LATELY, MOVE = 4096, 6
 
 
-class ChainTrace(Protocol):
+class ChainTrace:
     """Follow one chain closely enough to draw it.
 
-    Attributes
-    ----------
-    lately : deque of (int, int)
-        Step and kind of its latest events, oldest first; the consumer removes them.
+    ``count`` is the number of its events, ``now`` its position (None before the first step), and ``lately`` step and
+    kind of the latest events, oldest first; the consumer removes them.
     """
 
-    lately: deque[tuple[int, int]]
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+        self.count = 0
+        self.now: Any = None
+        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
         """Start at the watched chain's state, before its first step."""
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
-        """Record the watched chain's steps."""
+        """Record the watched chain's steps in a block."""
+        raise NotImplementedError
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
-        """Return one part of a frame."""
+        """Return one part of a frame; empty before the first step."""
+        raise NotImplementedError
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
         """Return step, description and position (dim,) of an event in memory."""
+        raise BnnvizError("This sampler has no events to pick.", "event")
+
+    def current_point(self) -> Tensor:
+        """Return the watched chain's position (dim,)."""
+        return self.now

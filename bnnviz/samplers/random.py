@@ -58,10 +58,7 @@ def seeded(seed: int, device: str | torch.device = "cpu") -> RandomNumbers:
 
 
 def log_normal(z: Tensor, sds: Tensor) -> Tensor:
-    """Return the log density (...,) of x = mean + L z for standard normal z (..., dim).
-
-    ``sds`` (..., dim) are standard deviations, or the diagonal of a triangular L.
-    """
+    """Return the log density (...,) of mean + L z for z (..., dim), with the diagonal of a triangular L as ``sds``."""
     z = z.double()
     return -(0.5 * z.square() + sds.abs().log() + 0.5 * math.log(2 * math.pi)).sum(-1)
 

@@ -1,4 +1,4 @@
-"""Flatten states (nested named tuples of tensors and numbers) and rebuild them."""
+"""Flatten, rebuild and combine states: nested named tuples of tensors and numbers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,22 @@ def flat(value: Any) -> list[Tensor]:
     return [tensor for part in value for tensor in flat(part)] if isinstance(value, tuple | list) else []
 
 
+def choose(mask: Tensor, yes: Any, no: Any) -> Any:
+    """Choose between tensors, or nested tuples of them, chain by chain; shared elements are kept."""
+    if yes is no:
+        return yes
+    if isinstance(yes, Tensor):
+        return torch.where(mask if yes.ndim == 1 else mask.view(-1, *[1] * (yes.ndim - 1)), yes, no)
+    return type(yes)(*(choose(mask, a, b) for a, b in zip(yes, no, strict=True)))
+
+
 def rebuilt(template: Any, tensors: Iterator[Tensor]) -> Any:
     """Return nested tuples like the template, filled with the next tensors of an iterator."""
     return builder(template)(list(islice(tensors, len(flat(template)))))
 
 
 def builder(template: Any) -> Callable[[list[Tensor]], Any]:
-    """Return a function that builds nested tuples like the template from a list of tensors.
-
-    The function is generated as one expression, because traversing the template takes longer than a small step.
-    """
+    """Return a function that builds nested tuples like the template, as one generated expression, which is faster."""
     names: dict[str, Any] = {}
     places = count()
 

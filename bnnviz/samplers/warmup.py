@@ -50,10 +50,7 @@ def take(
 
 
 def steps_to_window(sampler: Sampler, steps: int) -> int:
-    """Return the number of steps, at least one, from step ``steps`` to the end of its window.
-
-    A sampler that warms up by moves has a single window, which ends at its tuning limit.
-    """
+    """Return the number of steps to the end of the window, or of a warm-up by moves, at least one."""
     if sampler.traits.warms_up_by_moves:
         return max(sampler.tuning_limit - steps, 1)
     return WINDOW - steps % WINDOW

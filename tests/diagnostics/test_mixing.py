@@ -110,11 +110,11 @@ def test_chains_at_copies_of_a_network_disagree_on_weights_alone(apart: float) -
 
 def test_the_tail_is_that_of_the_worse_quantile():
     x = autoregressive(0.0)
-    assert diagnostics.ess_tail(x) == pytest.approx(6000, rel=0.25)
+    assert diagnostics.ess(x, "tail") == pytest.approx(6000, rel=0.25)
     # One chain stays a while far out: the bulk hardly sees it.
     x[0, :60] = 4.0
-    assert diagnostics.ess_tail(x) < 0.5 * diagnostics.ess(x)
-    assert math.isnan(diagnostics.ess_tail(x[:, :3])) and math.isnan(diagnostics.ess_tail(np.ones((4, 50))))
+    assert diagnostics.ess(x, "tail") < 0.5 * diagnostics.ess(x)
+    assert math.isnan(diagnostics.ess(x[:, :3], "tail")) and math.isnan(diagnostics.ess(np.ones((4, 50)), "tail"))
 
 
 def test_a_summary_of_too_few_draws_says_none():

@@ -265,9 +265,9 @@ def dropping(p: float) -> tuple[targets.BNN, Any, Any]:
     target = bnnviz.BNN(module, (rng.standard_normal((9, 2)), rng.standard_normal(9)), noise_sd=0.5)
     target.to("cpu", torch.float64)
     sampler, state = begun("mc_dropout", target, 20_000, drop=p)
-    w = torch.randn(target.dim, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    w = w.expand(20_000, -1).contiguous()
-    return target, sampler, state._replace(w=w, x=w, taken=torch.full_like(state.taken, sampler.steps))
+    w = torch.randn(target.dim, generator=torch.Generator().manual_seed(1), dtype=torch.float64).repeat(20_000, 1)
+    training = state.training._replace(taken=state.training.taken + sampler.steps)
+    return target, sampler, state._replace(w=w, x=w, training=training)
 
 
 def moments(target: targets.BNN, w: Tensor, p: float) -> tuple[np.ndarray, np.ndarray]:

@@ -38,15 +38,6 @@ class Ratio(NamedTuple):
         Nonnegative coefficients of the kernels.
     width : float
         Standard deviation of the kernels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> rng = np.random.default_rng(0)
-    >>> ratio = diagnostics.kliep(rng.normal(1, 1, 200), rng.normal(0, 1, 200), width=1.0)
-    >>> bool(ratio(np.array([2.0]))[0] > ratio(np.array([-2.0]))[0])
-    True
     """
 
     centres: np.ndarray
@@ -105,7 +96,16 @@ def kliep(
     True
     """
     p, q = _table(numerator, "numerator"), _table(denominator, "denominator")
-    _check(p, q, width, centres)
+    if p.shape[1] != q.shape[1]:
+        raise BnnvizError(
+            f"The numerator's points have {p.shape[1]} coordinates and the denominator's {q.shape[1]}; give samples of"
+            " one space.",
+            "denominator",
+        )
+    if centres < 1:
+        raise BnnvizError(f"centres = {centres} must be at least 1.", "centres")
+    if not width > 0:
+        raise BnnvizError(f"width = {width} must be above 0.", "width")
     rng = np.random.default_rng(seed)
     around = p[rng.permutation(len(p))[:centres]]
     coefficients = _fit(_kernels(p, around, width), _kernels(q, around, width))
@@ -124,19 +124,6 @@ def _table(x: np.ndarray, name: str) -> np.ndarray:
     if x.ndim != 2 or x.size == 0 or not np.isfinite(x).all():
         raise BnnvizError(f"{name} has shape {x.shape}; it must have finite points, one per row.", name)
     return x
-
-
-def _check(p: np.ndarray, q: np.ndarray, width: float, centres: int) -> None:
-    if p.shape[1] != q.shape[1]:
-        raise BnnvizError(
-            f"The numerator's points have {p.shape[1]} coordinates and the denominator's {q.shape[1]}; give samples of"
-            " one space.",
-            "denominator",
-        )
-    if centres < 1:
-        raise BnnvizError(f"centres = {centres} must be at least 1.", "centres")
-    if not width > 0:
-        raise BnnvizError(f"width = {width} must be above 0.", "width")
 
 
 def _kernels(x: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:

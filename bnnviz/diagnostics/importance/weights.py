@@ -18,20 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bnnviz.diagnostics.packages import array_stats, has_arviz
+from bnnviz import optional
+from bnnviz.diagnostics.packages import array_stats
 
 
 class Weighted(NamedTuple):
-    """Means (dim,) and covariance (dim, dim) of weighted draws, with standard errors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> draws = np.random.default_rng(0).normal(size=(500, 2))
-    >>> diagnostics.weighted_moments(draws, np.zeros(500)).cov.shape
-    (2, 2)
-    """
+    """Means (dim,) and covariance (dim, dim) of weighted draws, with standard errors."""
 
     mean: np.ndarray
     mean_se: np.ndarray
@@ -92,7 +84,7 @@ def pareto_k(logs: np.ndarray) -> float:
     """
     found = np.asarray(logs, dtype=float).ravel()
     found = found[np.isfinite(found)]
-    if len(found) < 25 or np.ptp(found) == 0 or not has_arviz():
+    if len(found) < 25 or np.ptp(found) == 0 or not optional.has("arviz_stats"):
         return float("nan")
     # ArviZ takes log likelihoods, whose reciprocals are the weights of leave-one-out. If weights differ by many orders
     # of magnitude, the smaller ones are lost to rounding.

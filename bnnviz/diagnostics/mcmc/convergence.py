@@ -9,53 +9,37 @@ For M chains of N draws with autocorrelations :math:`\hat\rho_t`, variance withi
 
 with ranks instead of draws and each chain split in two (Vehtari, Gelman, Simpson, Carpenter and Buerkner 2021,
 https://doi.org/10.1214/20-BA1221). Both are computed by ArviZ. Without ArviZ they are nan, so that runs continue.
-Callers that show them check `has_arviz`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.diagnostics.packages import array_stats, has_arviz
+from bnnviz import optional
+from bnnviz.diagnostics.packages import array_stats
 
 _STILL = 1e-12  # rounding tolerance relative to the overall spread
 _TAILS = (0.05, 0.95)
 
 
-def ess(values: np.ndarray) -> float:
-    """Compute the bulk effective sample size of (chains, draws).
+def ess(values: np.ndarray, method: str = "bulk") -> float:
+    """Compute the bulk or tail effective sample size of (chains, draws).
 
-    The result is nan for fewer than four draws, constant draws, or without ArviZ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> draws = np.random.default_rng(0).normal(size=(4, 500))
-    >>> 1500 < diagnostics.ess(draws) < 2500
-    True
-    """
-    if not _measurable(values):
-        return float("nan")
-    return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method="bulk"))
-
-
-def ess_tail(values: np.ndarray) -> float:
-    """Compute the tail effective sample size of (chains, draws), the minimum of the 5 % and 95 % quantiles.
-
-    The result is nan for fewer than four draws, constant draws, or without ArviZ.
+    ``method="tail"`` is the minimum of the 5 % and 95 % quantiles. The result is nan for fewer than four draws,
+    constant draws, or without ArviZ.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bnnviz import diagnostics
     >>> draws = np.random.default_rng(0).normal(size=(4, 500))
-    >>> 1000 < diagnostics.ess_tail(draws) < 2500
-    True
+    >>> 1500 < diagnostics.ess(draws) < 2500, 1000 < diagnostics.ess(draws, method="tail") < 2500
+    (True, True)
     """
     if not _measurable(values):
         return float("nan")
-    return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method="tail", prob=_TAILS))
+    tails = {"prob": _TAILS} if method == "tail" else {}
+    return float(array_stats().ess(values, chain_axis=0, draw_axis=1, method=method, **tails))
 
 
 def ess_each(values: np.ndarray) -> np.ndarray:
@@ -137,4 +121,4 @@ def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
 
 
 def _measurable(values: np.ndarray) -> bool:
-    return values.shape[1] >= 4 and np.ptp(values) > 0 and has_arviz()
+    return values.shape[1] >= 4 and np.ptp(values) > 0 and optional.has("arviz_stats")

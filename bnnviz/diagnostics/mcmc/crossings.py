@@ -18,13 +18,6 @@ class Crossings(NamedTuple):
         Length of the longest stay on one side, including an unfinished one.
     stay : float
         Mean number of transitions between crossings over all chains.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> diagnostics.crossings(np.array([[-1.0, 1.0, 1.0, -1.0]])).count.tolist()
-    [2]
     """
 
     count: np.ndarray

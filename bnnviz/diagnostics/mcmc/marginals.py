@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bnnviz.diagnostics.packages import array_stats, has_arviz
+from bnnviz import optional
+from bnnviz.diagnostics.packages import array_stats
 
 
 def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +27,7 @@ def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarr
     >>> places.shape, height.shape
     ((200,), (200,))
     """
-    if values.size < 4 or not np.ptp(values) > 0 or not has_arviz():
+    if values.size < 4 or not np.ptp(values) > 0 or not optional.has("arviz_stats"):
         return np.empty(0), np.empty(0)
     x, y, _ = array_stats().kde(values.ravel(), grid_len=points)
     return x, y

@@ -59,17 +59,7 @@ def moments_with_errors(draws: np.ndarray) -> Moments:
 
 
 class PathMoments(NamedTuple):
-    """Means and variances (dim,) with standard errors, and the path time per chain.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> time = np.linspace(0.0, 10.0, 11)
-    >>> sums = np.stack([time, 2 * time, 5 * time], -1)[None]  # of a path with mean 2 and mean square 5
-    >>> diagnostics.path_moments(sums).time
-    10.0
-    """
+    """Means and variances (dim,) with standard errors, and the path time per chain."""
 
     mean: np.ndarray
     mean_se: np.ndarray

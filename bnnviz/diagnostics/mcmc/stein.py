@@ -37,15 +37,6 @@ class VarianceInflation(NamedTuple):
         Averaged over the coordinates.
     each, each_error : ndarray, shape (dim,), or None
         Values of each coordinate, or None in more than 8 dimensions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))
-    >>> found = diagnostics.variance_inflation(draws, (draws**2).sum(-1) / 2, draws)
-    >>> abs(found.share) < 4 * found.error
-    True
     """
 
     share: float
@@ -101,7 +92,9 @@ def variance_inflation(
     by_chains = logs is None and chains >= _GROUPS
     if not by_chains and potential.shape[1] < _GROUPS:
         return None
-    groups = _groups(chains, count) if logs is None else _dealt(chains, count, every)
+    # Weighted draws are dealt in turn, one group for each draw with a gradient: draws of every proposal in each group.
+    dealt = np.broadcast_to(np.arange(count) // every % _GROUPS, (chains, count))
+    groups = _groups(chains, count) if logs is None else dealt
     group, everyones = groups[:, ::every].ravel(), groups.ravel()
     pooled, shares = draws.reshape(-1, dim), normalised(weights).ravel()
     own = normalised(weights[:, ::every]).ravel()
@@ -140,14 +133,6 @@ def _groups(chains: int, count: int) -> np.ndarray:
 def _variance(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the variances (dim,) of draws x (rows, dim) with weights (rows,)."""
     return np.average((x - np.average(x, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
-
-
-def _dealt(chains: int, count: int, every: int) -> np.ndarray:
-    """Return the group (chains, draws) of each weighted draw: each contains draws of every proposal of the mixture.
-
-    The draws with a gradient, one of ``every``, are dealt in turn, so that no group is empty.
-    """
-    return np.broadcast_to(np.arange(count) // every % _GROUPS, (chains, count))
 
 
 def _virials(x: np.ndarray, gradient: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -26,14 +26,6 @@ class Reliability(NamedTuple):
     ``edges`` (bins + 1,) are the edges of the bins. For each bin, ``count`` is the number of rows, ``confidence`` the
     mean probability of the predicted class, ``accuracy`` the proportion of correct predictions, and ``low`` and
     ``high`` its interval, or nan for empty bins. ``ece`` is the expected calibration error, from 0 to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
-    >>> int(diagnostics.reliability(chances, np.array([0, 0, 1, 0])).count.sum())
-    4
     """
 
     edges: np.ndarray

@@ -26,14 +26,6 @@ class Coverage(NamedTuple):
     ``high`` its limits for calibrated predictions. ``edges`` (bins + 1,) are bins of the transforms, ``density`` the
     density in each bin, and ``density_low`` and ``density_high`` its limits for calibrated predictions. ``rows`` is the
     number of rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> found = diagnostics.coverage(np.random.default_rng(0).uniform(size=400))
-    >>> bool(abs(found.share - found.levels).max() < 0.1)
-    True
     """
 
     levels: np.ndarray

@@ -30,14 +30,6 @@ class Detection(NamedTuple):
     """Performance of a score for detecting out-of-distribution rows, with intervals.
 
     ``auroc`` is the area under the ROC curve. ``fpr95`` is the false positive rate at a true positive rate of 95 %.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> found = diagnostics.detection(np.array([0.1, 0.2, 0.3]), np.array([0.7, 0.8, 0.9]))
-    >>> found.auroc
-    1.0
     """
 
     auroc: float
@@ -49,16 +41,7 @@ class Detection(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Points ``x`` and ``y`` of a step function.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> found = diagnostics.score_ecdf(np.array([0.1, 0.4, 0.4, 0.9]))
-    >>> float(found.y[-1])
-    1.0
-    """
+    """Points ``x`` and ``y`` of a step function."""
 
     x: np.ndarray
     y: np.ndarray

@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 
 from bnnviz import optional
-from bnnviz.diagnostics.packages import has_learn, learn_metrics
+from bnnviz.diagnostics.packages import learn_metrics
 from bnnviz.diagnostics.predictive.calibration import calibration_error
 
 _PARTNERS = 30  # components compared with all components of a mixture, for its mean distance from itself
@@ -80,7 +80,7 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
         "ece": calibration_error(probabilities, observed),
         "brier": float(distance / 2 if classes == 2 else distance),
     }
-    if not has_learn():
+    if not optional.has("sklearn"):
         names = _SKLEARN_BINARY if classes == 2 else _SKLEARN_MULTICLASS
         return Figures(values | dict.fromkeys(names), dict.fromkeys(names, without_learn()))
     more, unknown = _of_two(observed, predicted, positive) if classes == 2 else _of_many(observed, predicted, present)
@@ -94,14 +94,7 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
 
 
 def without_learn() -> str:
-    """Return a note on metrics that require scikit-learn.
-
-    Examples
-    --------
-    >>> from bnnviz import diagnostics
-    >>> "[metrics]" in diagnostics.without_learn()
-    True
-    """
+    """Return a note on metrics that require scikit-learn."""
     return f"Precision, recall, F1 and AUC are missing: {optional.install('sklearn')}."
 
 

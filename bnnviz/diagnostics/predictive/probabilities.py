@@ -22,14 +22,6 @@ class ProbabilitySpread(NamedTuple):
 
     ``edges`` (bins + 1,) and ``density`` (bins,) define the histogram. ``beta`` contains the parameters of the fitted
     density, or None; ``x`` and ``fit`` (points,) its values; ``statement`` a note on the fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> chances = np.random.default_rng(0).beta(5, 2, size=300)
-    >>> len(diagnostics.probability_spread(chances).density)
-    10
     """
 
     edges: np.ndarray

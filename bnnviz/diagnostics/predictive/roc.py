@@ -24,15 +24,6 @@ class Roc(NamedTuple):
     ``fpr`` (points,) are false positive rates and ``mean`` (points,) the mean true positive rates. ``low`` and ``high``
     (levels, points) are pointwise envelopes with probabilities ``levels``. ``auc_mean`` and ``auc_sd`` are the mean and
     standard deviation of the area under the curve over draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> chances = np.random.default_rng(0).uniform(size=(20, 100))
-    >>> found = diagnostics.roc_envelopes(chances, np.arange(100) % 2)
-    >>> found.levels
-    (0.8, 0.95, 0.99)
     """
 
     fpr: np.ndarray

@@ -22,15 +22,6 @@ class ErrorSpread(NamedTuple):
     ``low``, ``q1``, ``median``, ``q3`` and ``high`` define the box and its whiskers; ``outside`` contains up to 200
     outliers; ``y`` and ``density`` (points,) define the violin; ``mean`` is the logarithm of the mean squared error;
     ``zeros`` is the number of omitted rows with zero error.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> squared = np.random.default_rng(0).normal(size=200) ** 2
-    >>> found = diagnostics.error_spread(squared)
-    >>> found.q1 < found.median < found.q3
-    True
     """
 
     low: float

@@ -23,17 +23,7 @@ _ROUNDING = 1e-3  # tolerance of the sum of a row's probabilities
 
 
 class ClassIntervals(NamedTuple):
-    """Means and central intervals of class probabilities over draws, each of shape (rows, classes).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> chances = np.random.default_rng(0).dirichlet([2, 2, 2], size=(100, 5))
-    >>> found = diagnostics.class_intervals(chances)
-    >>> bool((found.low <= found.mean).all() and (found.mean <= found.high).all())
-    True
-    """
+    """Means and central intervals of class probabilities over draws, each of shape (rows, classes)."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -45,14 +35,6 @@ class FunctionEss(NamedTuple):
 
     ``each`` (rows, classes) is nan for constant probabilities or fewer than four draws per chain. ``median`` and
     ``lowest`` (the first decile) ignore nan. ``unknown`` is the number of nan.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bnnviz import diagnostics
-    >>> chances = np.random.default_rng(0).dirichlet([2, 2], size=(4, 100, 5))
-    >>> diagnostics.function_ess(chances).median > 100
-    True
     """
 
     each: np.ndarray

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz import diagnostics
+from bnnviz import diagnostics, optional
 from bnnviz.data import DataSet
+from bnnviz.diagnostics.packages import learn_metrics
 from bnnviz.diagnostics.predictive.metrics import Figures
 from bnnviz.engine.evaluation.observables import ObservationLaw, figures
 from bnnviz.engine.evaluation.predictions import at_once, averaged, evenly, observed_rows
@@ -255,8 +256,8 @@ def _rare(target: BNN, probabilities: np.ndarray, observed: np.ndarray) -> list[
         if 0 < own.mean() < _RARE:
             recall = float((probabilities[own].argmax(1) == k).mean())
             precision = None
-            if diagnostics.has_learn():
-                precision = float(diagnostics.learn_metrics().average_precision_score(own, probabilities[:, k]))
+            if optional.has("sklearn"):
+                precision = float(learn_metrics().average_precision_score(own, probabilities[:, k]))
             found.append({"name": name, "rows": int(own.sum()), "recall": recall, "average_precision": precision})
     return found
 

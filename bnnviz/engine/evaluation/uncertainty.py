@@ -166,7 +166,7 @@ def uncertainty(
     scores = diagnostics.class_metrics(inner.probabilities, observed).values
     ess, unknown = _function_ess(given, x)
     detected = None
-    if outer is not None and diagnostics.has_learn():
+    if outer is not None and optional.has("sklearn"):
         detected = diagnostics.detection(inner.entropy, outer.entropy, seed=seed)._asdict()
     elif outer is not None:
         unknown["detection"] = f"It needs a ROC curve: {optional.install('sklearn')}."
@@ -268,7 +268,7 @@ def _function_ess(given: NetworkDraws, x: Tensor) -> tuple[dict[str, Any] | None
         "series": found.each.size,
     }
     message = "It needs four draws of a chain that differ on some row."
-    if not diagnostics.has_arviz():
+    if not optional.has("arviz_stats"):
         message = f"It is ArviZ's: {optional.install('arviz_stats')}."
     return summary, {} if known else {"function_ess": message}
 

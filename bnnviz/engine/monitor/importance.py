@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from bnnviz import diagnostics
+from bnnviz import diagnostics, optional
 from bnnviz.diagnostics import VarianceInflation
+from bnnviz.diagnostics.packages import learn_metrics
 from bnnviz.engine.evaluation.metrics import Predictions, class_names, positive_class, predict
 from bnnviz.engine.evaluation.predictions import observed_rows
 from bnnviz.engine.monitor.mixing import stated
@@ -113,10 +114,10 @@ class TestMetrics:
         self._run, self._importance = run, importance
         self._classes = class_names(run.target)
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"
-        measurable = picture != "roc" or diagnostics.has_learn()
+        measurable = picture != "roc" or optional.has("sklearn")
         if picture == "roc" and measurable:
             # The import takes a second or two: do it before anyone waits for a frame.
-            diagnostics.learn_metrics()
+            learn_metrics()
         self.emits = ("history", picture) if measurable else ()
         self._key: tuple[int, int] | None = None
         self._parts: dict[str, dict[str, Any]] = {}

@@ -11,6 +11,7 @@ import torch
 
 from bnnviz import diagnostics, optional
 from bnnviz.data import DataSet
+from bnnviz.diagnostics.predictive.metrics import without_learn
 from bnnviz.engine.evaluation.baselines import baselines
 from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor
@@ -93,11 +94,11 @@ def _summarised(run: AnyRun) -> dict[str, Any]:
 
 def _missing(run: AnyRun) -> Iterator[Message]:
     """Return which metrics need a missing package, and how to install it."""
-    if not diagnostics.has_arviz():
+    if not optional.has("arviz_stats"):
         figures = "Pareto k-hat is" if run.sampler.traits.weighted else "ESS and R-hat are"
         yield Message("missing_package", figures=figures, remedy=optional.install("arviz_stats"))
-    if isinstance(run.target, BNN) and run.target.likelihood.task == "classification" and not diagnostics.has_learn():
-        yield Message("missing_scores", text=diagnostics.without_learn())
+    if isinstance(run.target, BNN) and run.target.likelihood.task == "classification" and not optional.has("sklearn"):
+        yield Message("missing_scores", text=without_learn())
 
 
 def _importance(run: AnyRun) -> dict[str, float | None]:
@@ -177,7 +178,7 @@ def _convergence(run: AnyRun, draws: np.ndarray) -> dict[str, float | None]:
     functions = dict(zip(_OF_FUNCTIONS, of_functions, strict=True))
     return {
         "ess_min": least,
-        "ess_tail_min": _worst(min, map(diagnostics.ess_tail, each)),
+        "ess_tail_min": _worst(min, (diagnostics.ess(values, "tail") for values in each)),
         "rhat_max": _worst(max, map(diagnostics.rhat, each)),
         "ess_pc1": _ess_first_component(draws),
         "ess_energy": _number(mixing.energy),

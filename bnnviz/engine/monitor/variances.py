@@ -70,7 +70,7 @@ class Variances:
         self._made = made
         self._of_moves = list(of_moves(self._run))
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
-        self._tail = diagnostics.ess_tail(first.values)
+        self._tail = diagnostics.ess(first.values, "tail")
         if followed.canonical:
             # Switches between canonical forms would look like mixing.
             self.followed = float("nan")

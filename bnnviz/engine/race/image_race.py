@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import data as datasets
-from bnnviz import diagnostics
+from bnnviz import diagnostics, optional
 from bnnviz.data import ImageSet
 from bnnviz.engine.evaluation.attack import EPS, attack
 from bnnviz.engine.evaluation.metrics import probabilities_at
@@ -121,7 +121,7 @@ class Predictions:
 
     def _detection(self) -> diagnostics.Detection:
         inside, outside = self.entropy("test"), self.entropy("ood")
-        if len(inside) and len(outside) and diagnostics.has_learn():
+        if len(inside) and len(outside) and optional.has("sklearn"):
             return diagnostics.detection(inside, outside, resamples=100)
         return diagnostics.Detection(*[math.nan] * 6)
 

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from bnnviz.engine.evaluation.predictions import at_once
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.experiments.experiment import ran
 from bnnviz.experiments.predictive import PredictiveExperiment
-from bnnviz.experiments.predictive_run import outcome, ran
+from bnnviz.experiments.predictive_run import outcome
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 

@@ -80,24 +80,14 @@ class CurvesExperiment(PredictiveExperiment):
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         """Return (heading, view, part) of each picture: the means of all runs, and their standard deviations."""
-        curves = {case.name: _curves_of(done.get(case.name, [])) for case in self.cases}
-        return [
-            (
-                _HEADINGS[picture],
-                "history",
-                {
-                    "label": "error",
-                    "along": "epoch",
-                    "lines": [_line(name, found, picture) for name, found in curves.items() if found],
-                },
-            )
-            for picture in self.pictures
-            if any(curves.values())
-        ]
-
-
-def _curves_of(summaries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [summary["pictures"]["curves"] for summary in summaries if summary["pictures"]]
+        pictures = {case.name: [each["pictures"] for each in done.get(case.name, [])] for case in self.cases}
+        curves = {name: [each["curves"] for each in found if each] for name, found in pictures.items()}
+        panels = []
+        for picture in self.pictures:
+            lines = [_line(name, found, picture) for name, found in curves.items() if found]
+            if lines:
+                panels.append((_HEADINGS[picture], "history", {"label": "error", "along": "epoch", "lines": lines}))
+        return panels
 
 
 def _line(name: str, curves: Sequence[dict[str, Any]], picture: str) -> dict[str, Any]:

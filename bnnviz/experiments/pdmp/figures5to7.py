@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from bnnviz.experiments.experiment import Case
 from bnnviz.experiments.pdmp.table2 import TABLE2
 from bnnviz.experiments.uncertainty import UncertaintyExperiment
 
@@ -61,22 +60,20 @@ _FIGURES = (
 def _part(figure: _TableFigure, data: str, scale: str) -> UncertaintyExperiment:
     table = TABLE2.at(data, scale)
     other_data = "" if data == figure.papers else f" The paper's data are those of --data {figure.papers}."
+    shown = [case for case in table.cases if "Algorithm 2" not in case.name]
+    cases = [replace(case, published={}) for case in shown if case.name.partition(",")[0] in figure.cases]
     return replace(
         table,
         name=f"pdmp-fig{figure.number}",
         title=f"{figure.what} (PDMP paper, Fig. {figure.number})",
         doc=f"The runs of pdmp-table2 on {data}. {figure.doc}{other_data} {table.doc}",
         measures=figure.measures,
-        cases=tuple(replace(case, published={}) for case in table.cases if _is_of(case, figure)),
+        cases=tuple(cases),
         why=figure.why,
         pictures=figure.pictures,
         minutes=None if table.minutes is None else table.minutes * len(figure.cases) / len(table.cases),
         build=partial(_part, figure),
     )
-
-
-def _is_of(case: Case, figure: _TableFigure) -> bool:
-    return "Algorithm 2" not in case.name and case.name.partition(",")[0] in figure.cases
 
 
 FIGURES_5_TO_7 = tuple(_part(figure, TABLE2.data, TABLE2.scale) for figure in _FIGURES)

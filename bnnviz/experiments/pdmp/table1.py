@@ -15,7 +15,7 @@ PAPER = {"bound": "interpolated", "alpha": 1.0, "reject_above": 2.0, "horizon": 
 BATCHES = {"batch_size": 10, "thin": 50}
 _TARGET = {"data": "boston", "split": 0, "hidden": "50", "activation": "tanh", "noise_sd": 1.0}
 #: Case, sampler, settings.
-_CASES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+CASES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("BPS, all rows", "bps", {}),
     ("sigma-BPS, all rows", "sigma_bps", {}),
     ("Boomerang, reference for prior, all rows", "boomerang", {"reference": "prior"}),
@@ -49,7 +49,7 @@ TABLE1 = Experiment(
     " by Stein's identity; -1 is a point. ESS is ArviZ's; a trace that is a straight line has about 1.3 of 1,000"
     " draws. The authors' estimator does not go below about 2.7.",
     measures=("nll", "rmse", "ess_pc1", "ess_per_million", "widening_share"),
-    cases=tuple(_case(*row) for row in _CASES),
+    cases=tuple(_case(*row) for row in CASES),
     why="The printed NLL of all samplers is that of the MAP. Draws of the posterior have a larger one. A narrow"
     " reference (gamma 0.01) comes closest to the printed Boomerang. Batches, refresh rates and gamma of the paper's"
     " run are not known.",

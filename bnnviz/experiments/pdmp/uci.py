@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from bnnviz import data as datasets
 from bnnviz.experiments.experiment import Case, Experiment, repeated
-from bnnviz.experiments.pdmp.table1 import BATCHES
+from bnnviz.experiments.pdmp.table1 import CASES
 
 _DATA = ("yacht", "energy", "concrete", "naval")
 
@@ -20,17 +20,7 @@ class _UciSize(NamedTuple):
 
 
 _SIZES = {"small": _UciSize(2, 100, 20), "paper": _UciSize(5, 1000, 100)}
-#: Case, sampler, settings.
-_CASES: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("BPS, all rows", "bps", {}),
-    ("sigma-BPS, all rows", "sigma_bps", {}),
-    ("Boomerang, reference for prior, all rows", "boomerang", {"reference": "prior"}),
-    ("Boomerang, all rows", "boomerang", {}),
-    ("SGLD", "sgld", {"decay": 0.55, **BATCHES}),
-    ("SGLD-ND", "sgld", BATCHES),
-    ("SGHMC", "sghmc", BATCHES),
-    ("MAP", "map", {}),
-)
+_CASES = [case for case in CASES if "Algorithm 2" not in case[0]]
 
 
 def _case(data: str, size: _UciSize, name: str, sampler: str, settings: dict[str, Any]) -> Case:

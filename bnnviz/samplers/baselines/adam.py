@@ -14,14 +14,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import param
 import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Traits, counters, length
+from bnnviz.samplers.base import Sampler, Traits
 from bnnviz.samplers.baselines.text import TrainedText
-from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
+from bnnviz.samplers.minibatch import MiniBatch, batch_size_setting, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -57,10 +56,7 @@ class Step(NamedTuple):
 
 
 def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) -> Step:
-    """Return a step of Adam as a pure function of its state, unlike `torch.optim`, which updates in place.
-
-    Shapes: g, mean, square (chains, ...), number (chains,), rate (chains,).
-    """
+    """Return a step of Adam for (chains, ...), number and rate (chains,); `torch.optim` would update in place."""
     mean, square = torch.lerp(g, mean, _FIRST), torch.lerp(g.square(), square, _SECOND)
     shape = (-1, *[1] * (g.ndim - 1))
     scale = (rate / (1 - _FIRST**number)).to(g.dtype).view(shape)
@@ -68,8 +64,8 @@ def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) 
     return Step(scale * mean / (square.sqrt() / root + _FLOOR), mean, square)
 
 
-class Trained(param.Parameterized):
-    """Batches, learning rate and its schedule: a mixin of the samplers trained by Adam."""
+class Trained(Sampler):
+    """Base of the samplers trained by Adam: batches, learning rate and its schedule."""
 
     traits = Traits(exact=False, converges=False, descends=True)
     start = "random"
@@ -83,16 +79,7 @@ class Trained(param.Parameterized):
         objects=["linear", "cosine", "constant"],
         doc="Schedule of the learning rate: linear or cosine decay to zero, or constant.",
     )
-    batch_size = settings.Integer(
-        None,
-        bounds=(1, 1_000_000),
-        scale="log",
-        allow_None=True,
-        label="Mini-batch",
-        unit="rows",
-        empty="all rows",
-        doc="Number of random data rows per gradient, redrawn for each step. Empty: all rows.",
-    )
+    batch_size = batch_size_setting("Number of random data rows per gradient, redrawn for each step. Empty: all rows.")
 
     def check(self, target: Target) -> None:
         """Raise if batches do not fit the target."""
@@ -125,10 +112,7 @@ class Trained(param.Parameterized):
         return 1 - share if self.schedule == "linear" else 0.5 + 0.5 * torch.cos(math.pi * share)
 
     def fit(self, x: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
-        """Return the negative log likelihood (chains,) of states (chains, dim) and its gradient: U without the prior.
-
-        If the target has no separate prior, return U.
-        """
+        """Return U (chains,) at states (chains, dim) without the term of a separate prior, and its gradient."""
         potential, g = self.source.of(batch).gradient(x)
         precision = self.target.prior_precision or 0.0
         return potential - 0.5 * precision * x.square().sum(-1), g - precision * x
@@ -138,34 +122,30 @@ class Trained(param.Parameterized):
         return (self.source.draw((), len(state.x), rng),)
 
 
-class Untrained(NamedTuple):
-    """Initial fields of the states of trained samplers."""
+class Training(NamedTuple):
+    """Progress of the training of every chain."""
 
-    # (chains, dim): Position, and the running mean of the gradient
-    x: Tensor
+    # Running means of the gradient and of its square, shaped like the trained part
     mean: Tensor
-    count: Tensor  # (chains,), float64: Moves since the start
-    alive: Tensor  # bool: False for a chain that met a non-finite value
-    square: Tensor  # (chains, dim): Running mean of the gradient's square
+    square: Tensor
     taken: Tensor  # (chains,), float64: Steps of Adam in this training
     # (chains,): As in `Info`
     loss: Tensor
     penalty: Tensor
 
+    @classmethod
+    def begun(cls, trained: Tensor) -> Training:
+        """Return the training of chains before the first step, for a trained part (chains, ...)."""
+        zero, nothing = torch.zeros_like(trained), trained.new_zeros(len(trained))
+        return cls(zero, zero, nothing.double(), nothing, nothing)
 
-def untrained(x0: Tensor, trained: Tensor | None = None) -> Untrained:
-    """Return chains at x0 (chains, dim), with the trained part (chains, ...), by default x0 itself."""
-    (count, alive), nothing = counters(x0), x0.new_zeros(len(x0))
-    zero = torch.zeros_like(x0 if trained is None else trained)
-    return Untrained(x0, zero, count, alive, zero, torch.zeros_like(count), nothing, nothing)
+    def restarted(self) -> Training:
+        """Return the training before the first step, with the last losses."""
+        zero = torch.zeros_like(self.mean)
+        return self._replace(mean=zero, square=zero, taken=torch.zeros_like(self.taken))
 
 
 def squared(x: Tensor, precision: float | None) -> tuple[Tensor, Tensor]:
     """Return precision |x|^2 / 2 (chains,) of states (chains, dim), and its gradient; zero without a precision."""
     pull = (precision or 0.0) * x
     return 0.5 * (pull * x).sum(-1), pull
-
-
-def norm(move: Tensor) -> Tensor:
-    """Return the lengths (chains,) of moves (chains, ...)."""
-    return length(move.flatten(1))

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Traits
-from bnnviz.samplers.baselines.adam import LossGradient, untrained
+from bnnviz.samplers.base import REGISTRY, Traits, counters, preset
+from bnnviz.samplers.baselines.adam import LossGradient, Training
 from bnnviz.samplers.baselines.descent import Descending, Rest
 from bnnviz.samplers.baselines.text import ELBOText
 from bnnviz.samplers.functional.base import Functional, MeanField
@@ -22,14 +22,10 @@ class State(NamedTuple):
     """State of all chains between two steps."""
 
     x: Tensor  # (chains, dim): The means
-    # (chains, 2, dim): As in `bnnviz.samplers.baselines.adam.Untrained`, like the following fields
-    mean: Tensor
+    # (chains,): As in `bnnviz.samplers.baselines.descent.State`
     count: Tensor
     alive: Tensor
-    square: Tensor
-    taken: Tensor
-    loss: Tensor
-    penalty: Tensor
+    training: Training
     c: Tensor  # (chains, 2, dim): The coefficients (mu, rho), sd = softplus(rho)
     adaptation: Rest
 
@@ -80,18 +76,8 @@ class BayesByBackprop(Functional, Descending):
     )
 
     presets = [
-        {
-            "name": "paper",
-            "title": "As in the PMCnet paper",
-            "doc": "A constant learning rate of 1e-3.",
-            "settings": {"schedule": "constant"},
-        },
-        {
-            "name": "quick",
-            "title": "Quick",
-            "doc": "Ten times the learning rate, for small networks.",
-            "settings": {"learning_rate": 0.01, "steps": 3000},
-        },
+        preset("paper", "As in the PMCnet paper", "A constant learning rate of 1e-3.", schedule="constant"),
+        preset("quick", "Quick", "Ten times the learning rate, for small networks.", learning_rate=0.01, steps=3000),
     ]
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
@@ -108,7 +94,7 @@ class BayesByBackprop(Functional, Descending):
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains with their first distributions."""
         c = self.begun(x0)
-        return State(*untrained(self.reading.centre(c), c), c, Rest())
+        return State(self.reading.centre(c), *counters(x0), Training.begun(c), c, Rest())
 
     def parts(self, trained: Tensor) -> dict[str, Tensor]:
         """Return the coefficients and the means."""
@@ -157,7 +143,7 @@ class BayesByBackprop(Functional, Descending):
 
     def approximation(self, rng: RandomNumbers, state: State, count: int) -> tuple[Tensor, Tensor]:
         """Return equally many draws from the q of each converged chain, and their log density."""
-        c = state.c[state.alive & (state.taken >= self.steps)]
+        c = state.c[state.alive & (state.training.taken >= self.steps)]
         z = rng.normal((len(c), -(-count // max(len(c), 1)), c.shape[2]), c.dtype)
         return self.reading.at(c, z).flatten(0, 1), log_normal(z, self.reading.sd(c).double()).flatten()
 

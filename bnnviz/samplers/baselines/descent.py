@@ -9,12 +9,17 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, SamplerState, StepBatch, Traits
+from bnnviz.samplers.base import SamplerState, StepBatch, Traits, counters, length, preset
 from bnnviz.samplers.baselines import newton
-from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, adam, norm, squared, untrained
+from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, Training, adam, squared
 from bnnviz.samplers.baselines.text import DescentText
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
+
+_WHAT = "10,000 steps on mini-batches of 32 rows."
+BATCHES = preset("batches", "Mini-batches", _WHAT, batch_size=32, steps=10_000, learning_rate=3e-3)
+LONG = preset("long", "A long descent", "20,000 steps with a cosine schedule.", steps=20_000, schedule="cosine")
 
 
 class Rest(NamedTuple):
@@ -27,24 +32,15 @@ class Rest(NamedTuple):
 class State(NamedTuple):
     """State of all chains between two steps."""
 
-    # As in `bnnviz.samplers.baselines.adam.Untrained`
-    x: Tensor
-    mean: Tensor
-    count: Tensor
-    alive: Tensor
-    square: Tensor
-    taken: Tensor
-    loss: Tensor
-    penalty: Tensor
+    x: Tensor  # (chains, dim): Position
+    count: Tensor  # (chains,), float64: Moves since the start
+    alive: Tensor  # bool: False for a chain that met a non-finite value
+    training: Training
     adaptation: Rest
 
 
-class Descending(Trained, Sampler):
-    """Base of the samplers that descend, then rest.
-
-    While a chain descends, a step is a step of Adam. At rest, a step costs no gradient and makes a draw. If the data
-    change, chains descend again from their current positions, without draws until they have converged.
-    """
+class Descending(Trained):
+    """Base of samplers that descend by Adam, then rest and make draws without gradients, until the data change."""
 
     text = DescentText
     trained: ClassVar[str] = "x"
@@ -66,12 +62,12 @@ class Descending(Trained, Sampler):
         """Return the single-row gradients of the descents in a block."""
         if self.is_free(step_batch.before[0]):
             return 0
-        going = torch.stack([state.taken < self.steps for state in step_batch.before]).cpu().numpy()
+        going = torch.stack([state.training.taken < self.steps for state in step_batch.before]).cpu().numpy()
         return self.gradients_per_step * int(going[:, counted].sum())
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains at their initial positions, untrained."""
-        return State(*untrained(x0), Rest())
+        return State(x0, *counters(x0), Training.begun(x0), Rest())
 
     def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
         """Draw the batch; nothing at rest."""
@@ -91,25 +87,19 @@ class Descending(Trained, Sampler):
             state = state._replace(adaptation=Rest(resting=True))
         if state.adaptation.resting:
             return self.rested(rng, state)
-        here, going = getattr(state, self.trained), state.taken < self.steps
+        here, before = getattr(state, self.trained), state.training
+        going = before.taken < self.steps
         slope = self.slope(rng, here, batch)
-        rate = self.learning_rate * self.scheduled(state.taken / self.steps)
-        step = adam(slope.gradient, state.mean, state.square, state.taken + 1, rate)
+        rate = self.learning_rate * self.scheduled(before.taken / self.steps)
+        step = adam(slope.gradient, before.mean, before.square, before.taken + 1, rate)
         finite = torch.isfinite(slope.loss) & torch.isfinite(step.move).flatten(1).all(1)
-        move = torch.where(going.view(-1, *[1] * (here.ndim - 1)), step.move, 0.0)
-        loss = torch.where(going, slope.loss, state.loss)
-        penalty = torch.where(going, slope.penalty, state.penalty)
-        after, failed = self.moved(
-            state,
-            finite | ~going,
-            **self.parts(here - move),
-            mean=step.mean,
-            square=step.square,
-            taken=state.taken + going,
-            loss=loss,
-            penalty=penalty,
-        )
-        return self.shown(rng, after, going), Info(loss, penalty, torch.where(going, rate, 0.0), norm(move), failed)
+        move = choose(going, step.move, torch.zeros_like(step.move))
+        loss = torch.where(going, slope.loss, before.loss)
+        penalty = torch.where(going, slope.penalty, before.penalty)
+        training = Training(step.mean, step.square, before.taken + going, loss, penalty)
+        after, failed = self.moved(state, finite | ~going, **self.parts(here - move), training=training)
+        info = Info(loss, penalty, torch.where(going, rate, 0.0), length(move.flatten(1)), failed)
+        return self.shown(rng, after, going), info
 
     def shown(self, rng: RandomNumbers, state: Any, going: Tensor) -> SamplerState:
         """Return the state with draws of the chains (chains,) that are no longer ``going``."""
@@ -117,18 +107,18 @@ class Descending(Trained, Sampler):
 
     def rested(self, rng: RandomNumbers, state: Any) -> tuple[Any, Info]:
         """Return the state after a step at rest, and its empty info."""
-        nothing = torch.zeros_like(state.loss)
-        info = Info(state.loss, state.penalty, torch.zeros_like(state.count), nothing, torch.zeros_like(state.alive))
-        return state._replace(count=state.count + state.alive), info
+        loss, penalty = state.training.loss, state.training.penalty
+        nothing = torch.zeros_like(state.count), torch.zeros_like(loss), torch.zeros_like(state.alive)
+        return state._replace(count=state.count + state.alive), Info(loss, penalty, *nothing)
 
     def is_tuned(self, state: Any) -> bool:
         """Return whether all living chains have converged."""
-        return bool((state.taken >= self.steps)[state.alive].all())
+        return bool((state.training.taken >= self.steps)[state.alive].all())
 
     def arrived(self, step_batch: StepBatch) -> Tensor | None:
         """Return which chains have converged after each of these steps, (steps, chains); None if all rest."""
-        first = step_batch.state_after(0)
-        return None if self.is_free(first) else step_batch.history("taken")[1:] >= self.steps
+        states = [*step_batch.before[1:], step_batch.after]
+        return None if self.is_free(states[0]) else torch.stack([each.training.taken for each in states]) >= self.steps
 
     def freeze(self, rng: RandomNumbers, state: Any) -> SamplerState:
         """Return the state at rest, if all chains have converged."""
@@ -136,19 +126,16 @@ class Descending(Trained, Sampler):
 
     def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> SamplerState:
         """Return the state; if the target changed, the descent restarts there."""
-        return self._restarted(state, Rest(again=True)) if moved else state
+        return state._replace(training=state.training.restarted(), adaptation=Rest(again=True)) if moved else state
 
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> SamplerState:
         """Return the state of chains restarted at x (chains, dim)."""
-        return self._restarted(state, Rest(again=state.adaptation.again))._replace(**self.parts(x))
-
-    def _restarted(self, state: Any, rest: Rest) -> Any:
-        nothing = torch.zeros_like(state.mean)
-        return state._replace(mean=nothing, square=nothing, taken=torch.zeros_like(state.taken), adaptation=rest)
+        rest = Rest(again=state.adaptation.again)
+        return state._replace(**self.parts(x), training=state.training.restarted(), adaptation=rest)
 
 
-class Point:
-    """A mixin of descents to a point, of the negative log likelihood with or without the prior's term."""
+class Point(Descending):
+    """Base of descents to a point, of the negative log likelihood with or without the prior's term."""
 
     traits = Traits(exact=False, converges=False, descends=True, one_point=True)
 

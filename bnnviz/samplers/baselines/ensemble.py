@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.descent import Descending, Point
+from bnnviz.samplers.base import REGISTRY, preset
+from bnnviz.samplers.baselines.descent import Point
 from bnnviz.samplers.budget import Budget, BudgetProposal
 
 _AUTOMATIC_BATCH, _FEWEST_STEPS, _MOST_STEPS = 100, 50, 5000
 
 
 @REGISTRY.add
-class Ensemble(Point, Descending):
+class Ensemble(Point):
     """Deep ensemble: averages the predictions of networks trained from different random starts.
 
     A chain is a member, so more chains make a larger ensemble. After its descent by Adam all draws of a chain are its
@@ -27,12 +27,13 @@ class Ensemble(Point, Descending):
     weight_decay = settings.Boolean(True, doc="Add the negative log prior to the loss of each member.")
 
     presets = [
-        {
-            "name": "paper",
-            "title": "As in the paper",
-            "doc": "Members are trained without a prior on mini-batches of 100 rows.",
-            "settings": {"weight_decay": False, "batch_size": 100},
-        },
+        preset(
+            "paper",
+            "As in the paper",
+            "Members are trained without a prior on mini-batches of 100 rows.",
+            weight_decay=False,
+            batch_size=100,
+        ),
     ]
 
     @classmethod

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY, Sampler, Traits, counters, length
+from bnnviz.samplers.base import REGISTRY, Sampler, Traits, counters, length, preset
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.text import LaplaceText
 from bnnviz.samplers.random import RandomNumbers, log_normal
@@ -78,18 +78,20 @@ class Laplace(Sampler):
     mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Number of Adam steps for finding the mode.")
 
     presets = [
-        {
-            "name": "last_layer",
-            "title": "Last layer",
-            "doc": "Full covariance of the last layer, for large networks.",
-            "settings": {"subset": "last_layer", "structure": "full"},
-        },
-        {
-            "name": "diagonal",
-            "title": "Diagonal",
-            "doc": "Diagonal covariance of all weights, for networks of any size.",
-            "settings": {"subset": "all", "structure": "diagonal"},
-        },
+        preset(
+            "last_layer",
+            "Last layer",
+            "Full covariance of the last layer, for large networks.",
+            subset="last_layer",
+            structure="full",
+        ),
+        preset(
+            "diagonal",
+            "Diagonal",
+            "Diagonal covariance of all weights, for networks of any size.",
+            subset="all",
+            structure="diagonal",
+        ),
     ]
 
     def check(self, target: Target) -> None:
@@ -111,13 +113,7 @@ class Laplace(Sampler):
         return target.last_layer() if self.subset == "last_layer" else slice(None)
 
     def refined_mode(self, target: Target, mode: Tensor) -> Tensor:
-        """Return the mode (dim,) by Newton steps from the end of Adam's descent.
-
-        Raises
-        ------
-        BnnvizError
-            If the gradient there is not zero, in the metric of the curvature.
-        """
+        """Return the mode (dim,) by Newton steps from the end of Adam's descent; raise if there is none."""
         part = self._part(target)
         first, last, _ = part.indices(target.dim)
         if self.structure == "full" or last - first <= newton.MOST:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.descent import Descending, Point
-from bnnviz.samplers.baselines.mle import PRESETS
+from bnnviz.samplers.baselines.descent import BATCHES, LONG, Point
 
 
 @REGISTRY.add
-class MAP(Point, Descending):
+class MAP(Point):
     """Maximum a posteriori (MAP) estimate by Adam, with the prior as weight decay.
 
     A chain is one descent of U from a random start. The descent is the tuning; afterwards all draws of the chain are
@@ -19,4 +18,4 @@ class MAP(Point, Descending):
     registered = "map"
     title = "Most probable weights (MAP)"
     regular = True
-    presets = PRESETS
+    presets = [BATCHES, LONG]

@@ -11,9 +11,9 @@ from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.models.perceptron import WithLinearPath
-from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.adam import Info, LossGradient, squared, untrained
-from bnnviz.samplers.baselines.descent import Descending, Rest
+from bnnviz.samplers.base import REGISTRY, counters, preset
+from bnnviz.samplers.baselines.adam import Info, LossGradient, Training, squared
+from bnnviz.samplers.baselines.descent import BATCHES, Descending, Rest
 from bnnviz.samplers.baselines.text import DropoutText
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import BNN, Target
@@ -23,14 +23,10 @@ class State(NamedTuple):
     """State of all chains between two steps."""
 
     x: Tensor  # (chains, dim): The masked weights at rest, the weights during the descent
-    # As in `bnnviz.samplers.baselines.adam.Untrained`
-    mean: Tensor
+    # (chains,): As in `bnnviz.samplers.baselines.descent.State`
     count: Tensor
     alive: Tensor
-    square: Tensor
-    taken: Tensor
-    loss: Tensor
-    penalty: Tensor
+    training: Training
     w: Tensor  # (chains, dim): The weights
     adaptation: Rest
 
@@ -52,10 +48,7 @@ class Reader(NamedTuple):
 
 
 def readers(target: BNN) -> list[Reader]:
-    """Return the linear and convolutional layers of a network in order, except those that read its inputs.
-
-    Frozen layers are excluded: their weights are not coordinates.
-    """
+    """Return the linear and convolutional layers in order, except frozen ones and those that read the inputs."""
     starts, start = {}, 0
     for name, shape in target.shapes.items():
         starts[name], start = start, start + shape.numel()
@@ -98,18 +91,8 @@ class MCDropout(Descending):
     )
 
     presets = [
-        {
-            "name": "light",
-            "title": "Few units dropped",
-            "doc": "p = 0.1, for small networks.",
-            "settings": {"drop": 0.1},
-        },
-        {
-            "name": "batches",
-            "title": "Mini-batches",
-            "doc": "10,000 steps on mini-batches of 32 rows.",
-            "settings": {"batch_size": 32, "steps": 10_000, "learning_rate": 3e-3},
-        },
+        preset("light", "Few units dropped", "p = 0.1, for small networks.", drop=0.1),
+        BATCHES,
     ]
 
     def check(self, target: Target) -> None:
@@ -129,7 +112,7 @@ class MCDropout(Descending):
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains at their initial positions, untrained."""
-        return State(*untrained(x0), x0, Rest())
+        return State(x0, *counters(x0), Training.begun(x0), x0, Rest())
 
     def parts(self, trained: Tensor) -> dict[str, Tensor]:
         """Return the weights, shown unmasked."""

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.descent import Descending, Point
-
-#: Presets of the descents to a point.
-PRESETS: list[dict[str, Any]] = [
-    {
-        "name": "batches",
-        "title": "Mini-batches",
-        "doc": "10,000 steps on mini-batches of 32 rows.",
-        "settings": {"batch_size": 32, "steps": 10_000, "learning_rate": 3e-3},
-    },
-    {
-        "name": "long",
-        "title": "A long descent",
-        "doc": "20,000 steps with a cosine schedule.",
-        "settings": {"steps": 20_000, "schedule": "cosine"},
-    },
-]
+from bnnviz.samplers.baselines.descent import BATCHES, LONG, Point
 
 
 @REGISTRY.add
-class MLE(Point, Descending):
+class MLE(Point):
     """Maximum likelihood estimate by Adam.
 
     A chain is one descent of the negative log likelihood from a random start. The descent is the tuning; afterwards all
@@ -37,4 +19,4 @@ class MLE(Point, Descending):
     registered = "mle"
     title = "Maximum likelihood (Adam)"
     regular = False
-    presets = PRESETS
+    presets = [BATCHES, LONG]

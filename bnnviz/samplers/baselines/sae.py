@@ -9,25 +9,23 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY, Sampler
-from bnnviz.samplers.baselines.adam import Trained, adam, norm, squared, untrained
+from bnnviz.samplers.base import REGISTRY, counters, length, preset
+from bnnviz.samplers.baselines.adam import Trained, Training, adam, squared
 from bnnviz.samplers.baselines.text import AnchoredText
+from bnnviz.samplers.minibatch import batch_size_setting
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
 
 
 class State(NamedTuple):
     """State of all chains between two steps."""
 
-    # As in `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts its training steps
+    # As in `bnnviz.samplers.baselines.descent.State`: a move is a member
     x: Tensor
-    mean: Tensor
     count: Tensor
     alive: Tensor
-    square: Tensor
-    taken: Tensor
-    loss: Tensor
-    penalty: Tensor
+    training: Training
     # (chains, dim): The member's anchor, and the direction in which each coordinate moves, 1 or -1
     anchor: Tensor
     heading: Tensor
@@ -55,12 +53,7 @@ class Walk(NamedTuple):
 
 
 def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, uniform: Tensor, precision: float) -> Walk:
-    """Take a step of a guided walk with law N(0, 1 / precision), independently for each coordinate.
-
-    Each moves by |length| in its heading with the Metropolis probability, or stays and reverses (Gustafson 1998).
-
-    Shapes: anchor, heading, length, uniform (chains, dim).
-    """
+    """Move anchors (chains, dim) by |length| in their headings with the Metropolis probability, or reverse them."""
     there = anchor + heading * length.abs()
     moved_on = uniform < torch.exp(0.5 * precision * (anchor.square() - there.square()))
     accepted = moved_on.to(torch.float64).mean(1)
@@ -68,7 +61,7 @@ def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, uniform: Tensor
 
 
 @REGISTRY.add
-class SAE(Trained, Sampler):
+class SAE(Trained):
     """Sequential anchored ensembles: members are trained sequentially, each regularised toward an anchor.
 
     A member minimises -log likelihood + |theta - anchor|^2 / (2 tau^2), tau the prior's sd. Anchors follow a guided
@@ -86,16 +79,10 @@ class SAE(Trained, Sampler):
     text = AnchoredText
     width = 5
 
-    batch_size = settings.Integer(
-        32,
-        bounds=(1, 1_000_000),
-        scale="log",
-        allow_None=True,
-        label="Mini-batch",
-        unit="rows",
-        empty="all rows",
-        doc="Number of random data rows per gradient, redrawn for each step. Empty: all rows, so that an epoch is one"
+    batch_size = batch_size_setting(
+        "Number of random data rows per gradient, redrawn for each step. Empty: all rows, so that an epoch is one"
         " step.",
+        default=32,
     )
     schedule = settings.Choice(
         "cosine",
@@ -125,18 +112,10 @@ class SAE(Trained, Sampler):
     )
 
     presets = [
-        {
-            "name": "paper",
-            "title": "As in the authors' code",
-            "doc": "Five epochs per member, steps of 0.01.",
-            "settings": {"epochs": 5, "anchor_step": 0.01},
-        },
-        {
-            "name": "wide",
-            "title": "Wide steps",
-            "doc": "Steps of 0.2 with ten epochs each.",
-            "settings": {"epochs": 10, "anchor_step": 0.2},
-        },
+        preset(
+            "paper", "As in the authors' code", "Five epochs per member, steps of 0.01.", epochs=5, anchor_step=0.01
+        ),
+        preset("wide", "Wide steps", "Steps of 0.2 with ten epochs each.", epochs=10, anchor_step=0.2),
     ]
 
     def check(self, target: Target) -> None:
@@ -157,16 +136,16 @@ class SAE(Trained, Sampler):
         """Return the chains at their initial positions, with anchors from the prior."""
         anchor = self.target.prior_precision**-0.5 * rng.normal(x0.shape, x0.dtype)
         heading = torch.where(rng.uniform(x0.shape, x0.dtype) < 0.5, -1.0, 1.0).to(x0.dtype)
-        return State(*untrained(x0), anchor, heading)
+        return State(x0, *counters(x0), Training.begun(x0), anchor, heading)
 
     def training_steps(self, state: State) -> Tensor:
         """Return the number of training steps of each chain's member, (chains,)."""
-        return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.taken.dtype) * self.epoch
+        return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.training.taken.dtype) * self.epoch
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple:
         """Draw the batch and, if a member ends, random numbers of the anchors' walk."""
         (batch,), shape = super().pre_draw(rng, state), state.x.shape
-        if self.host_sync and not bool((state.taken + 1 >= self.training_steps(state)).any()):
+        if self.host_sync and not bool((state.training.taken + 1 >= self.training_steps(state)).any()):
             return batch, None
         return batch, (rng.normal(shape, state.x.dtype), rng.uniform(shape, state.x.dtype))
 
@@ -174,30 +153,29 @@ class SAE(Trained, Sampler):
         """Train every chain's member by one step; if its training ends, move the anchor."""
         fit, g = self.fit(state.x, batch)
         penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
-        loss, length = fit + penalty, self.training_steps(state)
-        first = torch.where(state.count == 0, self.learning_rate, self.later_rate).to(state.taken.dtype)
-        rate = first * self.scheduled(state.taken / length)
-        step = adam(g + pull, state.mean, state.square, state.taken + 1, rate)
+        loss, steps = fit + penalty, self.training_steps(state)
+        taken = state.training.taken
+        first = torch.where(state.count == 0, self.learning_rate, self.later_rate).to(taken.dtype)
+        rate = first * self.scheduled(taken / steps)
+        step = adam(g + pull, state.training.mean, state.training.square, taken + 1, rate)
         finite = torch.isfinite(loss) & torch.isfinite(step.move).all(1)
-        parts = {"x": state.x - step.move, "mean": step.mean, "square": step.square, "taken": state.taken + 1}
-        ended, walk = state.taken + 1 >= length, None
+        training = Training(step.mean, step.square, taken + 1, loss, penalty)
+        ended, walk, anchor, heading = taken + 1 >= steps, None, state.anchor, state.heading
         if random_numbers is not None:
-            walk = self._walked(state, *random_numbers)
-            restarted = {"anchor": walk.anchor, "heading": walk.heading, "taken": torch.zeros_like(state.taken)}
-            restarted |= {name: torch.zeros_like(parts[name]) for name in ("mean", "square")}
-            old = {"anchor": state.anchor, "heading": state.heading, **parts}
-            parts |= {name: torch.where(_like(ended, part), part, old[name]) for name, part in restarted.items()}
-        after, failed = self.moved(state, finite, **parts, loss=loss, penalty=penalty)
+            step_length, precision = self.anchor_step * self.target.prior_precision**-0.5, self.target.prior_precision
+            normal, uniform = random_numbers
+            walk = guided_walk(anchor, heading, step_length * normal, uniform, precision)
+            training = choose(ended, training.restarted(), training)
+            anchor, heading = choose(ended, walk.anchor, anchor), choose(ended, walk.heading, heading)
+        after, failed = self.moved(
+            state, finite, x=state.x - step.move, training=training, anchor=anchor, heading=heading
+        )
         after = after._replace(count=state.count + (ended & after.alive))
         nothing = torch.zeros_like(rate)
         statistics = [
             torch.where(ended, part, 0.0) for part in (loss, penalty, nothing if walk is None else walk.accepted)
         ]
-        return after, Info(*statistics, rate, norm(step.move), failed)
-
-    def _walked(self, state: State, length: Tensor, uniform: Tensor) -> Walk:
-        precision = self.target.prior_precision
-        return guided_walk(state.anchor, state.heading, self.anchor_step * precision**-0.5 * length, uniform, precision)
+        return after, Info(*statistics, rate, length(step.move), failed)
 
     def is_tuned(self, state: State) -> bool:
         """Return whether every living chain has its first member."""
@@ -205,9 +183,4 @@ class SAE(Trained, Sampler):
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains whose members restart at x (chains, dim)."""
-        nothing = torch.zeros_like(x)
-        return state._replace(x=x, mean=nothing, square=nothing, taken=torch.zeros_like(state.taken))
-
-
-def _like(mask: Tensor, part: Tensor) -> Tensor:
-    return mask.view(-1, *[1] * (part.ndim - 1))
+        return state._replace(x=x, training=state.training.restarted())

@@ -38,7 +38,7 @@ class DescentText(TrainedText):
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return the progress of the descents and the chains' losses."""
-        sampler, taken, loss = self.sampler, state.taken[state.alive], state.loss[state.alive]
+        sampler, taken, loss = self.sampler, state.training.taken[state.alive], state.training.loss[state.alive]
         if not len(taken):
             return []
         least, rate = float(taken.min()), 0.0
@@ -95,7 +95,7 @@ class AnchoredText(TrainedText):
         sampler, alive = self.sampler, state.alive
         if not bool(alive.any()):
             return []
-        epoch = float(state.taken[alive].max()) / sampler.epoch
+        epoch = float(state.training.taken[alive].max()) / sampler.epoch
         epochs = float(sampler.training_steps(state)[alive].max()) / sampler.epoch
         members, distance = float(state.count[alive].min()), length((state.x - state.anchor)[alive]).mean()
         return [

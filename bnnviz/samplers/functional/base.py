@@ -34,10 +34,7 @@ _WEIGHED_DIM, _MIXED, _ROWS = 4, 1000, 4096  # limits of the weights: dimensions
 
 
 class MeanField:
-    """theta = mu + sd z, c = (mu, rho): the mean-field Gaussian of the functional paper.
-
-    Shapes: c (chains, K, dim) with K = 2 coefficients, z and results (chains, nodes or 1, dim).
-    """
+    """theta = mu + sd z, c = (mu, rho): the mean-field Gaussian; z and results are (chains, nodes or 1, dim)."""
 
     def __init__(self, link: str) -> None:
         self.softplus = link == "softplus"
@@ -77,10 +74,7 @@ class MeanField:
         return c[:, 0]
 
     def density(self, c: Tensor, line: Tensor) -> Tensor:
-        """Return the densities (chains, points) of one-dimensional functionals at equally spaced points (points,).
-
-        Each is the mean over the interval around its point, so that narrow functionals remain visible.
-        """
+        """Return densities (chains, points) as means over intervals around equally spaced points (points,)."""
         width = line[1] - line[0]
         edges = torch.cat([line - width / 2, line[-1:] + width / 2])
         return torch.special.ndtr((edges - c[:, 0]) / self.sd(c)[:, :, 0]).diff(dim=1) / width
@@ -151,10 +145,7 @@ class Energy(NamedTuple):
 def energy(
     reading: MeanField | Hermite, source: Any, c: Tensor, nodes: Tensor, weights: Tensor, share: float
 ) -> Energy:
-    """Return the energy of functionals.
-
-    Shapes: c (chains, K, dim), nodes, weights (chains or 1, nodes, dim) and (nodes,).
-    """
+    """Return the energy of functionals c from nodes (chains or 1, nodes, dim) and their weights (nodes,)."""
     nodes = nodes.expand(len(c), -1, -1)
     theta = reading.at(c, nodes)
     potential, g = source.gradient(theta.flatten(0, 1))
@@ -176,10 +167,7 @@ def quadrature(like: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class FunctionalDrawCollector(MoveDrawCollector):
-    """Draw states from the functional after every few moves.
-
-    Draws use a separate random generator, so that they do not depend on the grouping of moves.
-    """
+    """Draw states from functionals by a separate generator, so that draws do not depend on the blocks of moves."""
 
     def __init__(self, sampler: Any, state: Any, rng: torch.Generator) -> None:
         super().__init__(sampler, state)
@@ -248,10 +236,7 @@ class FunctionalTrace(MoveTrace):
         self._accepted = [*self._accepted, *moved][-_SHOWN:]
 
     def curves(self, line: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the densities of the last functionals (functionals, points) over a line, the newest last.
-
-        The result also has ``accepted`` (functionals,) and ``number`` (functionals,), 0 for the initial functional.
-        """
+        """Return the densities of the last functionals over a line, the newest last, their acceptance and numbers."""
         shown = self._functionals[-_SHOWN:]
         y = self.sampler.reading.density(torch.stack(shown).double(), torch.as_tensor(line))
         number = self.count + 1 - len(shown) + np.arange(len(shown))
@@ -298,10 +283,7 @@ class Functional(Sampler):
         return isinstance(self.reading, MeanField) and self.target.dim <= _WEIGHED_DIM
 
     def event_weights(self, x: Tensor, draw_collector: FunctionalDrawCollector) -> Tensor:
-        """Return normalised weights (n,) with which draws x (n, dim) from the functionals represent the target.
-
-        These are importance weights: exp(-U) over the density of the mixture of the functionals.
-        """
+        """Return importance weights (n,) of draws x (n, dim): exp(-U) over the density of the functionals' mixture."""
         c = torch.cat(draw_collector.kept)
         c = c[:: max(1, len(c) // _MIXED)]
         mean, sd = self.reading.centre(c), self.reading.sd(c)[:, 0]

@@ -24,7 +24,6 @@ from bnnviz.samplers.functional.base import Energy, Functional, Hermite, MeanFie
 from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndMetric
 from bnnviz.samplers.mcmc.metric import Metric
 from bnnviz.samplers.mcmc.text import LeapfrogText
-from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -163,13 +162,8 @@ class FuncHMC(Functional, Hamiltonian):
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains with their first functionals."""
-        adaptation = self.first_adaptation(rng, x0)
-        return self._begun(rng, *counters(x0), self.begun(x0), adaptation)
-
-    def _begun(
-        self, rng: RandomNumbers, count: Tensor, alive: Tensor, c: Tensor, adaptation: StepSizeAndMetric
-    ) -> State:
-        return State(self.reading.centre(c), self.fresh_momentum(rng, c), count, alive, c, adaptation)
+        adaptation, c = self.first_adaptation(rng, x0), self.begun(x0)
+        return State(self.reading.centre(c), self.fresh_momentum(rng, c), *counters(x0), c, adaptation)
 
     def searched_size(self, rng: RandomNumbers, x: Tensor, metric: Metric, guess: float) -> float:
         """Return half the largest step with a stable leapfrog of the means along the largest curvature."""
@@ -180,10 +174,7 @@ class FuncHMC(Functional, Hamiltonian):
         return state.c.flatten(1), None
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor, ...]:
-        """Draw the nodes for the means of U: (chains, nodes, dim); empty in one dimension.
-
-        Nodes come in pairs, z and -z, with mean square 1 in each coordinate, so the mean of a sum of squares is exact.
-        """
+        """Draw nodes (chains, nodes, dim): pairs z and -z with mean square 1; none in one dimension."""
         if self.target.dim == 1:
             return ()
         half = rng.normal((len(state.x), self.pairs, state.x.shape[1]), state.x.dtype)
@@ -223,13 +214,10 @@ class FuncHMC(Functional, Hamiltonian):
             *(error, distance, self.diverging(error).to(probability.dtype), failed),
         )
 
-    def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return where a mean of U was minus infinity, (steps, chains)."""
-        return (step_batch.column("potential") == -torch.inf) | (step_batch.column("energy_error") == -torch.inf)
-
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains restarted at x (chains, dim)."""
-        return self._begun(rng, state.count, state.alive, self.begun(x), state.adaptation)
+        c = self.begun(x)
+        return state._replace(x=self.reading.centre(c), momentum=self.fresh_momentum(rng, c), c=c)
 
 
 def _kinetic(v: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Traits, counters, length
+from bnnviz.samplers.base import REGISTRY, Traits, counters, length, preset
 from bnnviz.samplers.functional.base import Functional, MeanField
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Info, StochasticGradient
@@ -89,18 +89,13 @@ class SGFuncRLD(Functional, StochasticGradient):
     )
 
     presets = [
-        {
-            "name": "paper",
-            "title": "Algorithm 1 as printed",
-            "doc": "The noise is far too small for the drift.",
-            "settings": {"variant": "paper"},
-        },
-        {
-            "name": "riemannian",
-            "title": "With the Gamma term",
-            "doc": "The metric is the Fisher information; the drift contains the divergence of its inverse.",
-            "settings": {"variant": "riemannian"},
-        },
+        preset("paper", "Algorithm 1 as printed", "The noise is far too small for the drift.", variant="paper"),
+        preset(
+            "riemannian",
+            "With the Gamma term",
+            "The metric is the Fisher information; the drift contains the divergence of its inverse.",
+            variant="riemannian",
+        ),
     ]
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
@@ -110,8 +105,7 @@ class SGFuncRLD(Functional, StochasticGradient):
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains with their first functionals, and the mean square of a few gradients."""
-        # The first gradients use a step size that is replaced at once.
-        self._size_for(rng, x0, torch.ones(2, self.target.dim, dtype=x0.dtype, device=x0.device))
+        self.largest_curvature(rng, x0)  # its random numbers come first
         c, batch = self.begun(x0), self.source.draw
         draws = [self._gradient(rng, c, batch((), len(x0), rng))[1].square() for _ in range(_INITIAL_GRADIENTS)]
         square, centre = torch.stack(draws).mean(0), self.reading.centre(c)
@@ -119,19 +113,11 @@ class SGFuncRLD(Functional, StochasticGradient):
         return State(centre, torch.zeros_like(c), *counters(x0), c, square, found)
 
     def _size_at(self, rng: RandomNumbers, c: Tensor, square: Tensor) -> float:
-        """Return the step size for functionals c (chains, 2, dim) and their mean squares."""
-        if self.variant == "riemannian":
-            return self._size_of(rng, self.reading.centre(c), self._metric(c, square)[0].mean(0))
-        return self._size_for(rng, self.reading.centre(c), square.mean(0))
-
-    def _size_for(self, rng: RandomNumbers, x: Tensor, square: Tensor) -> float:
-        """Return the step size at means x (n, dim), for a preconditioner of a mean square (2, dim)."""
-        return self._size_of(rng, x, self._preconditioner(square))
-
-    def _size_of(self, rng: RandomNumbers, x: Tensor, shape: Tensor) -> float:
-        """Return a tenth of the inverse of the largest curvature, preconditioned by P (2, dim)."""
-        along_sd = _LEAST_CURVATURE * float(shape[1].max())
-        return _SAFE / max(self.largest_curvature(rng, x, shape[0].sqrt()), along_sd)
+        """Return a tenth of the inverse of the largest curvature at functionals c, preconditioned by P (2, dim)."""
+        riemannian = self.variant == "riemannian"
+        shape = self._metric(c, square)[0].mean(0) if riemannian else self._preconditioner(square.mean(0))
+        curvature = self.largest_curvature(rng, self.reading.centre(c), shape[0].sqrt())
+        return _SAFE / max(curvature, _LEAST_CURVATURE * float(shape[1].max()))
 
     def _metric(self, c: Tensor, square: Tensor) -> tuple[Tensor, Tensor]:
         """Return the inverse Fisher information with respect to (mu, rho), and its divergence, (chains, 2, dim).

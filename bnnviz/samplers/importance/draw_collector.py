@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.errors import BnnvizError
-from bnnviz.samplers.observers import LATELY, MOVE, Checkpointed, Draws, Projection, StepBatch
+from bnnviz.samplers.observers import MOVE, ChainTrace, DrawCollector, Draws, Projection, SamplerStats, StepBatch
 
 _DRAW, _WEIGH, _MOVE = 0, 1, 4
 _SHOWN = 1500  # draws in one plot: half of them those with the largest weights
 _REMEMBERED = 400  # iterations with a stored weight ESS
 
 
-class PopulationDrawCollector(Checkpointed):
+class PopulationDrawCollector(DrawCollector):
     """Return the draws of each iteration after they have been weighted."""
 
-    spacing = float("nan")
     saved_names = ("made",)
 
     def __init__(self, state: Any) -> None:
@@ -49,7 +46,7 @@ class PopulationDrawCollector(Checkpointed):
         )
 
 
-class PopulationStats(Checkpointed):
+class PopulationStats(SamplerStats):
     """Count over all proposals: iterations, draws without weight, covariance failures, gradient steps."""
 
     saved_names = ("counts", "weight_ess", "weighed")
@@ -75,15 +72,11 @@ class PopulationStats(Checkpointed):
                 self.counts["drawn"] += state.logs.numel()
             if info.phase == _WEIGH:
                 self.weight_ess, self.weighed = weight_ess(state.logs), state.logs.numel()
-            if info.phase == _MOVE:
-                self._count_steps(state.halvings, info.examples > 0)
-
-    def _count_steps(self, halvings: Tensor, climbed: bool) -> None:
-        if climbed:
-            taken = halvings[halvings >= 0]
-            self.counts["steps"] += len(taken)
-            self.counts["refused"] += len(halvings) - len(taken)
-            self.counts["halvings"] += int(taken.sum())
+            if info.phase == _MOVE and info.examples:
+                taken = state.halvings[state.halvings >= 0]
+                self.counts["steps"] += len(taken)
+                self.counts["refused"] += len(state.halvings) - len(taken)
+                self.counts["halvings"] += int(taken.sum())
 
     def summary(self) -> dict[str, float]:
         """Return the counts, and the mean number of halvings of a gradient step."""
@@ -117,13 +110,11 @@ class PopulationStats(Checkpointed):
         return f"{text} Weight ESS of the last {self.weighed:,} draws: {self.weight_ess:,.0f}."
 
 
-class PopulationTrace:
+class PopulationTrace(ChainTrace):
     """Store the population after the last phase, and the weight ESS of each iteration."""
 
     def __init__(self, sampler: Any) -> None:
-        self.sampler = sampler
-        self.count = 0
-        self.now: Tensor | None = None
+        super().__init__(sampler)
         self.last = -1
         self._state: Any = None
         self._found: Any = None  # the state with the last weighted draws
@@ -131,17 +122,15 @@ class PopulationTrace:
         self._chain = 0
         self._iteration: list[int] = []
         self._ess: list[float] = []
-        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
-
-    def begin(self, state: Any, chain: int) -> None:
-        """Do nothing: there is nothing to show before the first phase."""
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
         """Record the population."""
         states = [*step_batch.before[1:], step_batch.after]
         for step, (state, info) in enumerate(zip(states, step_batch.infos, strict=True), step_batch.first_step):
             if info.phase == _WEIGH:
-                self._weighed(state)
+                self._iteration = [*self._iteration, int(state.count.max()) + 1][-_REMEMBERED:]
+                self._ess = [*self._ess, weight_ess(state.logs)][-_REMEMBERED:]
+                self._found = state
             if info.phase == _MOVE:
                 self.count += 1
                 self.lately.append((step, MOVE))
@@ -149,11 +138,6 @@ class PopulationTrace:
         self.last = self._info.phase
         self._found = self._state if self.last != _DRAW else self._found
         self.now = self._state.x[chain]
-
-    def _weighed(self, state: Any) -> None:
-        self._iteration = [*self._iteration, int(state.count.max()) + 1][-_REMEMBERED:]
-        self._ess = [*self._ess, weight_ess(state.logs)][-_REMEMBERED:]
-        self._found = state
 
     @property
     def iteration(self) -> int:
@@ -170,14 +154,6 @@ class PopulationTrace:
         if self._found is None or not bool(torch.isfinite(self._found.logs).any()):
             return None
         return self._found.draws.flatten(0, 1), self._found.logs.flatten()
-
-    def current_point(self) -> Tensor:
-        """Return the watched proposal's mean (dim,)."""
-        return self.now
-
-    def event(self, step: int) -> tuple[int, str, Tensor]:
-        """Raise: there are no events."""
-        raise BnnvizError("This sampler has no events to pick.", "event")
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: population, gauge or caption."""
@@ -299,6 +275,4 @@ def _project(plane: Projection, points: Tensor) -> np.ndarray:
     x = points.double().cpu().numpy()
     if plane.axes is None:
         return np.column_stack([x[:, 0], np.zeros(len(x))])
-    if plane.canonicalise is not None:
-        x = plane.canonicalise(x)
-    return (x - plane.centre) @ plane.axes
+    return plane.project(x)

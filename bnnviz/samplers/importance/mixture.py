@@ -50,12 +50,9 @@ class Full:
 
     @staticmethod
     def log_mixture(points: Tensor, means: Tensor, factor: Tensor) -> Tensor:
-        """Return the log density (n,), float64, of the equally weighted mixture of proposals at points (n, dim).
-
-        Products with inverse factors take a third of the time of triangular solves. The inverses are computed in
-        float64, so that only the product is rounded.
-        """
+        """Return the log density (n,), float64, of the equally weighted mixture of proposals at points (n, dim)."""
         count, dim = means.shape
+        # Inverse factors take a third of the time of triangular solves; in float64, only products are rounded.
         eye = torch.eye(dim, dtype=torch.float64, device=points.device)
         log_det = factor.diagonal(dim1=1, dim2=2).double().log().sum(1)
         logs = torch.full((len(points),), -math.inf, dtype=torch.float64, device=points.device)
@@ -78,10 +75,7 @@ class Full:
 
     @staticmethod
     def mixed(before: Tensor, draws: Tensor, weights: list[Tensor], shares: list[float]) -> Tensor:
-        """Return covariances plus the sum of shares * covariances of weighted draws.
-
-        Shapes: draws (proposals, draws, dim), weights (proposals, draws).
-        """
+        """Return covariances plus shares of those of draws (proposals, draws, dim) with weights (proposals, draws)."""
         total = before
         for weight, share in zip(weights, shares, strict=True):
             if share:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, preset
 from bnnviz.samplers.importance.mixture import Full
 from bnnviz.samplers.importance.population import ADAPT, Info, Population, State
 from bnnviz.samplers.random import RandomNumbers
@@ -34,36 +34,27 @@ class PMCnet(Population):
     title = "PMCnet"
     covariance = Full
     presets = [
-        {
-            "name": "gradfree",
-            "title": "PMCnet-gradfree",
-            "doc": "Means are not updated by gradient steps.",
-            "settings": {"gradient": False},
-        },
-        {
-            "name": "covfree",
-            "title": "PMCnet-covfree",
-            "doc": "Covariances are not adapted.",
-            "settings": {"adapt_covariance": False},
-        },
-        {
-            "name": "dm-pmc",
-            "title": "DM-PMC",
-            "doc": "Deterministic-mixture population Monte Carlo, without gradients and adaptive covariances.",
-            "settings": {"gradient": False, "adapt_covariance": False},
-        },
-        {
-            "name": "sl-pmc",
-            "title": "SL-PMC",
-            "doc": "Covariances are the inverse Hessians of U if they are positive definite.",
-            "settings": {"covariance_from": "curvature"},
-        },
-        {
-            "name": "reference",
-            "title": "As in the authors' code",
-            "doc": "Resampling, covariances and step sizes as in the code of the authors.",
-            "settings": {"variant": "reference-code"},
-        },
+        preset("gradfree", "PMCnet-gradfree", "Means are not updated by gradient steps.", gradient=False),
+        preset("covfree", "PMCnet-covfree", "Covariances are not adapted.", adapt_covariance=False),
+        preset(
+            "dm-pmc",
+            "DM-PMC",
+            "Deterministic-mixture population Monte Carlo, without gradients and adaptive covariances.",
+            gradient=False,
+            adapt_covariance=False,
+        ),
+        preset(
+            "sl-pmc",
+            "SL-PMC",
+            "Covariances are the inverse Hessians of U if they are positive definite.",
+            covariance_from="curvature",
+        ),
+        preset(
+            "reference",
+            "As in the authors' code",
+            "Resampling, covariances and step sizes as in the code of the authors.",
+            variant="reference-code",
+        ),
     ]
 
     covariance_from = settings.Choice(
@@ -90,21 +81,15 @@ class PMCnet(Population):
         """Use the inverse Hessians as covariances, for ``covariance_from="curvature"``."""
         if not self._curved:
             return super()._adapt(rng, state)
-        factor, sound = _inverse_factors(torch.stack([self._hessian(x) for x in state.x]))
+        columns = torch.split(torch.eye(state.x.shape[1], dtype=state.x.dtype, device=state.x.device), _COLUMNS)
+        product = self.target.gradient_and_product
+        hessians = [torch.cat([product(x.expand(len(v), -1), v)[2] for v in columns]) for x in state.x]
+        factor, sound = _inverse_factors(torch.stack(hessians))
         factor = torch.where(sound[:, None, None], factor.to(state.factor.dtype), state.factor)
-        info = Info(
-            ADAPT,
-            torch.zeros_like(state.alive),
-            examples=2 * self.target.dim * self.target.examples * len(state.x),
-            fallbacks=int((~sound).sum()),
+        rows = 2 * self.target.dim * self.target.examples * len(state.x)
+        return state._replace(factor=factor), Info(
+            ADAPT, torch.zeros_like(state.alive), rows, fallbacks=int((~sound).sum())
         )
-        return state._replace(factor=factor), info
-
-    def _hessian(self, x: Tensor) -> Tensor:
-        """Return the Hessian of U (dim, dim) at a point (dim,), a few columns at a time."""
-        eye = torch.eye(len(x), dtype=x.dtype, device=x.device)
-        parts = torch.split(eye, _COLUMNS)
-        return torch.cat([self.target.gradient_and_product(x.expand(len(v), -1), v)[2] for v in parts])
 
 
 def _inverse_factors(hessians: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, preset
 from bnnviz.samplers.importance.mixture import Diagonal
 from bnnviz.samplers.importance.population import Population, State
 
@@ -38,14 +38,7 @@ class PMCnetLight(Population):
     batches = settings.Integer(
         10, bounds=(1, 10_000), scale="log", doc="Number of batches of rows: B; not given in the paper."
     )
-    presets = [
-        {
-            "name": "large",
-            "title": "As for large networks",
-            "doc": "20 draws from each of 20 proposals.",
-            "settings": {"draws_each": 20},
-        }
-    ]
+    presets = [preset("large", "As for large networks", "20 draws from each of 20 proposals.", draws_each=20)]
 
     def _climb(self, state: State) -> tuple[Tensor, Tensor, int]:
         """Return the means after a step on each batch, the halvings of the last step, and the rows used."""

@@ -39,6 +39,7 @@ from bnnviz.samplers.importance.mixture import Diagonal, Full
 from bnnviz.samplers.importance.text import WeightsText
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import Target
 
 DRAW, WEIGH, RESAMPLE, ADAPT, MOVE = range(5)
@@ -257,46 +258,35 @@ class Population(Sampler):
         usable = torch.isfinite(state.logs).any(1)
         if not self.adapt_covariance or self.draws_each < 2:
             return state, _info(ADAPT, state)
-        clipped_share = self._clipped_share(state)
+        # eta of equation 13, and the rank, from 1, of the weight to which larger ones are clipped
+        count, root = int(state.count.max()), math.sqrt(self.draws_each)
+        eta, rank = 1 / (count + 1), max(1, int(root))
+        if self.variant == "reference-code":
+            eta, rank = 1 / (count // len(state.x) + 1), math.ceil(root) + 1
         logs = self._tempered(torch.where(usable[:, None], state.logs, 0.0))
         weights = torch.softmax(logs, 1).to(state.x.dtype)
-        clipped = clip_largest(weights, self._spared)
+        clipped = clip_largest(weights, rank)
         old, previous = 1 - self.beta, state.factor
         if self.variant == "reference-code":
             own = torch.arange(len(usable), device=usable.device)
             parents = torch.where(state.chosen < 0, own, state.chosen // self.draws_each)
-            old = 0.0 if int(state.count.max()) == 0 else old
+            old = 0.0 if count == 0 else old
             before, previous = state.estimate[parents], state.factor[parents]
         else:
             before = self.covariance.squared(state.factor)
-        parts = [(1 - old) * (1 - clipped_share), (1 - old) * clipped_share]
+        parts = [(1 - old) * (1 - eta), (1 - old) * eta]
         total = self.covariance.mixed(old * before, state.draws, [weights, clipped], parts)
         factor, sound = self.covariance.factorised(total)
         if self.variant == "reference-code":
             sound = sound & ~self.covariance.singular(total)
-        shape = (-1, *[1] * (factor.ndim - 1))
-        factor = torch.where((usable & sound).view(shape), factor, previous)
-        made = state._replace(factor=factor)
+        made = state._replace(factor=choose(usable & sound, factor, previous))
         if self.variant == "reference-code":
-            made = made._replace(estimate=torch.where(usable.view(shape), total, before))
+            made = made._replace(estimate=choose(usable, total, before))
         return made, _info(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
 
     def _tempered(self, logs: Tensor) -> Tensor:
         """Return the log weights (proposals, draws) for adaptation, tempered if ``least_ess`` is set."""
         return logs if self.least_ess is None else temper(logs, self.least_ess)
-
-    def _clipped_share(self, state: State) -> float:
-        """Return eta, the weight of the clipped estimate: 1 / t, t from 1."""
-        count = int(state.count.max())
-        if self.variant == "reference-code":
-            return 1.0 / (count // len(state.x) + 1)
-        return 1.0 / (count + 1)
-
-    @property
-    def _spared(self) -> int:
-        """The rank, from 1, of the weight to which larger ones are clipped."""
-        root = math.sqrt(self.draws_each)
-        return math.ceil(root) + 1 if self.variant == "reference-code" else max(1, int(root))
 
     def _move(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Take a Langevin step without noise from each survivor (equation 12)."""
@@ -317,11 +307,7 @@ class Population(Sampler):
         return x, halvings, (len(state.x) + tries) * self.target.examples
 
     def shortened(self, x: Tensor, ahead: Tensor, potential: Tensor, of: Any) -> tuple[Tensor, Tensor, int]:
-        """Halve the steps ``ahead`` from x (proposals, dim) until U, ``of`` points (n, dim), falls.
-
-        Return their ends, the halvings (proposals,), and the evaluations of U. If no step was short enough, these are
-        the start and -1.
-        """
+        """Halve the steps ``ahead`` until U falls; return ends, halvings (-1 if it never does) and evaluations of U."""
         x, halvings = x.clone(), torch.full((len(x),), -1, dtype=torch.int64, device=x.device)
         most = _BLOWN_UP if self.variant == "reference-code" else self.most_halvings
         left, tries = torch.isfinite(ahead).all(1).nonzero()[:, 0], 0

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, SamplerState, Traits
+from bnnviz.samplers.base import SamplerState, Traits
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import DualAveraging, reasonable
@@ -66,7 +66,7 @@ class AdaptationInputs(NamedTuple):
     deepest: Tensor | None = None  # Maximum tree depth, 0-d; None for samplers without trees
 
 
-class Hamiltonian(Discrete, Sampler):
+class Hamiltonian(Discrete):
     """Base of the samplers that simulate Hamiltonian dynamics by leapfrog steps; gradients use all rows."""
 
     traits = Traits(warms_up_by_moves=True)
@@ -101,19 +101,11 @@ class Hamiltonian(Discrete, Sampler):
         " 100 steps if noise or prior are learned, because the mode overfits) and for custom functions of up to"
         f" {_DENSE} dimensions, random points for other densities.",
     )
-    thin = settings.Integer(
-        1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
-    )
 
     @property
     def tuning_limit(self) -> int:
-        """Maximum number of warm-up steps, from `steps_per_move`."""
-        return max(self.warmup_moves, 1) * self.steps_per_move
-
-    @property
-    def steps_per_move(self) -> int:
-        """Maximum number of kernel steps per move."""
-        return 1
+        """Maximum number of warm-up steps."""
+        return max(self.warmup_moves, 1)
 
     @property
     def dense(self) -> bool:
@@ -175,10 +167,7 @@ class Hamiltonian(Discrete, Sampler):
         return super().starts_at_mode(target) or (self.start == "auto" and self._is_unknown(target))
 
     def searched_size(self, rng: RandomNumbers, x: Tensor, metric: Metric, guess: float) -> float:
-        """Return the step size with an acceptance of about 0.8 for one step at x (n, dim), or the setting.
-
-        The acceptance is averaged over chains; the search starts from a guess.
-        """
+        """Return the step size with a mean acceptance of 0.8 for one step at x (n, dim), or the setting."""
         if self.step_size is not None:
             return self.step_size
         potential, gradient = self.target.gradient(x)

@@ -189,13 +189,11 @@ class HMC(Hamiltonian):
         return after, Info(*statistics, steps, self.diverging(error).to(probability.dtype), failed)
 
     def _trajectory(self, state: State, momentum: Tensor, taken: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return position, momentum, U and gradient at a trajectory's end; steps not ``taken`` have size zero.
-
-        The last half step of the momentum is merged with the first one of the next step.
-        """
+        """Return position, momentum, U and gradient at a trajectory's end; steps not ``taken`` have size zero."""
         x, size, metric = state.x, self.size(state.adaptation), state.adaptation.metric
         potential, gradient = state.potential, state.gradient
         drifts = size * taken
+        # The last half step of the momentum is merged with the first one of the next step.
         kicks = (0.5 * size) * (taken + torch.nn.functional.pad(taken[1:], (0, 1)))
         momentum = momentum - (0.5 * size) * metric.apply_transpose(gradient)
         # On the host, steps that are not taken are skipped.
@@ -205,10 +203,6 @@ class HMC(Hamiltonian):
             potential, gradient = self.target.gradient(x)
             momentum = momentum - kick * metric.apply_transpose(gradient)
         return x, momentum, potential, gradient
-
-    def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return where a trajectory started or ended at U = minus infinity, (steps, chains)."""
-        return (step_batch.column("potential") == -torch.inf) | (step_batch.column("energy_error") == -torch.inf)
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
         """Return the points (n, dim) of a chain's trajectory."""

@@ -106,10 +106,7 @@ def learned(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> Lo
 
 
 def root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor | None:
-    """Return L (k, k) of M = L L' with M G M = C, for covariances C of positions and G of gradients of unit size.
-
-    None on overflow, as in tails with huge gradients.
-    """
+    """Return L of M = L L' with M G M = C, C and G (k, k) of positions and gradients; None on overflow."""
     try:
         root = _root_of_mean(positions, gradients)
     except torch.linalg.LinAlgError:

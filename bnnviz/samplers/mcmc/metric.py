@@ -85,7 +85,7 @@ class Metric(NamedTuple):
 
     def learned(self, sums: WindowSums) -> Metric:
         """Return the metric learned from a window of the warm-up; this one if nothing has moved."""
-        draws = sums.draws
+        draws = float(sums.moved)  # of chains that have moved
         if not draws:
             return self
         variance = _diagonal(sums, self.scale.double().square(), draws)
@@ -162,11 +162,6 @@ class WindowSums(NamedTuple):
             self.positions.added(x, counted),
             None if self.gradients is None else self.gradients.added(gradient, counted),
         )
-
-    @property
-    def draws(self) -> float:
-        """Moves that changed the position."""
-        return float(self.moved)
 
 
 def _diagonal(sums: WindowSums, before: Tensor, draws: float) -> Tensor:

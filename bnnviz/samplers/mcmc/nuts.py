@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,6 +40,7 @@ from bnnviz.samplers.mcmc.tree import is_turning, levels, zeros
 from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import choose
 from bnnviz.targets import BNN
 
 _SHOWN_DEPTH = 8  # of displayed trees
@@ -158,9 +159,9 @@ class NUTS(Hamiltonian):
         return inputs._replace(deepest=deepest)
 
     @property
-    def steps_per_move(self) -> int:
-        """Maximum number of leapfrog steps per tree."""
-        return 1 << self.max_treedepth
+    def tuning_limit(self) -> int:
+        """Maximum number of leapfrog steps in the warm-up."""
+        return super().tuning_limit << self.max_treedepth
 
     @property
     def gradients_per_step(self) -> int:
@@ -272,12 +273,12 @@ class NUTS(Hamiltonian):
         point = PhasePoint(proposal.x, momentum, force)
         none = torch.zeros_like(energy)
         begun = state._replace(
-            momentum_sum=_where(fresh, momentum, state.momentum_sum),
+            momentum_sum=choose(fresh, momentum, state.momentum_sum),
             alive=state.alive & ~failed,
             fresh=torch.zeros_like(fresh),
             initial_energy=torch.where(fresh, energy, state.initial_energy),
-            front=_where(fresh, point, state.front),
-            back=_where(fresh, point, state.back),
+            front=choose(fresh, point, state.front),
+            back=choose(fresh, point, state.back),
             log_weight=torch.where(fresh, none, state.log_weight),
             step_size=torch.where(fresh, self.size(state.adaptation), state.step_size),
             depth=torch.where(fresh, 0, state.depth),
@@ -291,7 +292,7 @@ class NUTS(Hamiltonian):
         turned = (state.leaf == 0) & back
         if self.host_sync and True not in turned.tolist():
             return state
-        front, other = _where(turned, state.back, state.front), _where(turned, state.front, state.back)
+        front, other = choose(turned, state.back, state.front), choose(turned, state.front, state.back)
         direction = torch.where(turned, -state.direction, state.direction)
         return state._replace(direction=direction, front=front, back=other)
 
@@ -344,7 +345,7 @@ class NUTS(Hamiltonian):
         taken = full & (log_uniform < state.subtree_log_weight - state.log_weight)
         both = torch.logaddexp(state.log_weight, state.subtree_log_weight)
         merged = state._replace(
-            momentum_sum=_where(full, state.momentum_sum + state.subtree_momentum_sum, state.momentum_sum),
+            momentum_sum=choose(full, state.momentum_sum + state.subtree_momentum_sum, state.momentum_sum),
             proposal=self._where(taken, state.subtree_proposal, state.proposal),
             log_weight=torch.where(full, both, state.log_weight),
             depth=state.depth + full,
@@ -356,7 +357,7 @@ class NUTS(Hamiltonian):
     ) -> tuple[State, Info]:
         """Return the state after completed trees have made their draws, and the info."""
         none, n_steps = zeros(len(state.x), state.x.device)[0], (1 << state.depth) - 1 + state.leaf
-        x = _where(ended, state.proposal.x, state.x)
+        x = choose(ended, state.proposal.x, state.x)
         deepest = (state.depth >= self.max_treedepth).double()
         acceptance, distance = state.acceptance_sum / n_steps, length(x - state.x).double()
         of_tree = acceptance, n_steps.double(), state.initial_energy, distance, diverging.double(), deepest
@@ -371,7 +372,7 @@ class NUTS(Hamiltonian):
                 return no
             if False not in chosen:
                 return yes
-        return _where(mask, yes, no)
+        return choose(mask, yes, no)
 
     def learned_point(self, state: State) -> tuple[Tensor, Tensor | None]:
         """Return the positions (chains, dim) of completed trees, and the gradients there."""
@@ -426,11 +427,3 @@ def _without_subtree(state: State, chosen: Tensor) -> State:
         subtree_log_weight=torch.where(chosen, -torch.inf, state.subtree_log_weight),
         subtree_momentum_sum=torch.where(chosen[:, None], 0.0, state.subtree_momentum_sum),
     )
-
-
-def _where(mask: Tensor, yes: Any, no: Any) -> Any:
-    """Return tensors, or tuples of them, from ``yes`` for chains where the mask is true, else from ``no``."""
-    if isinstance(yes, Tensor):
-        return torch.where(mask if yes.ndim == 1 else mask[:, None], yes, no)
-    column = mask[:, None]
-    return type(yes)(*(torch.where(mask if a.ndim == 1 else column, a, b) for a, b in zip(yes, no, strict=True)))

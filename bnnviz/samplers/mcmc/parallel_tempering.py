@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Sampler, Traits, counters
+from bnnviz.samplers.base import REGISTRY, Traits, counters
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.hamiltonian import DIVERGED
 from bnnviz.samplers.observers import StepBatch
@@ -66,7 +66,7 @@ class Info(NamedTuple):
 
 
 @REGISTRY.add
-class ParallelTempering(Discrete, Sampler):
+class ParallelTempering(Discrete):
     """Parallel tempering: replicas of each chain at higher temperatures, sampled by HMC, with swaps between neighbours.
 
     Hot replicas cross barriers between modes and pass their positions on by swaps. The step sizes are learned in the
@@ -83,9 +83,6 @@ class ParallelTempering(Discrete, Sampler):
         "diverging": "divergent share",
     }
 
-    thin = settings.Integer(
-        1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
-    )
     temperatures = settings.Integer(8, bounds=(2, 64), doc="Number of replicas of each chain, one per temperature.")
     hottest = settings.Number(
         20.0, bounds=(1.0, 1e6), scale="log", doc="Highest temperature, relative to the temperature of the target."
@@ -177,10 +174,6 @@ class ParallelTempering(Discrete, Sampler):
         lowest = there.view(shape).gather(1, which[:, None, None].expand(-1, 1, shape[2]))[:, 0]
         return after, Info(before, *statistics, diverging.to(x.dtype), failed, lowest, least)
 
-    def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return where a replica started or ended a trajectory at U = minus infinity, (steps, chains)."""
-        return (step_batch.column("potential") == -torch.inf) | (step_batch.column("least") == -torch.inf)
-
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
         """Return a chain's position and the lowest of its trajectories' ends, (2, dim)."""
         return torch.stack([step_batch.before[step].x[chain], step_batch.infos[step].lowest[chain]])
@@ -202,10 +195,7 @@ class ParallelTempering(Discrete, Sampler):
         return begun, there, potential, before - beta * potential - momentum.square().sum(-1) / 2
 
     def _swaps(self, rng: RandomNumbers, potential: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the index of the replica whose position each one takes (chains, temperatures), and the swapped share.
-
-        Pairs start with the first replica after one move and with the second after the next.
-        """
+        """Return the replica whose position each one takes (chains, temperatures), and the share of swapped pairs."""
         own = torch.arange(self.temperatures, device=potential.device).expand(potential.shape)
         odd = (torch.remainder(count, 2) == 1)[:, None] & (self.temperatures > 2)
         other = torch.where(odd, ((own + 1) ^ 1) - 1, own ^ 1)

@@ -13,11 +13,10 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Sampler, Traits
-from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
+from bnnviz.samplers.base import Sampler, Traits, preset
+from bnnviz.samplers.minibatch import MiniBatch, batch_size_setting, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.bounds import linear_losses
-from bnnviz.samplers.pdmp.bounds.capped import Capped
 from bnnviz.samplers.pdmp.bounds.exact import Exact
 from bnnviz.samplers.pdmp.bounds.grid import Grid, RaisedGrid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
@@ -51,27 +50,22 @@ ALGORITHM_2: dict[str, Any] = {
 }
 
 
-def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
+def as_in_the_paper(doc: str, **more: Any) -> list[dict[str, Any]]:
     """Return a sampler's presets: the correct bound, the paper's settings, and eq. 12 taken literally."""
     literal = (
         "Negative rates are clipped at zero before fitting the line. After a bounce the envelope is zero for a long"
         " time, and the posterior is many times too wide."
     )
-    clipped = {**ALGORITHM_2, "clip_points": True}
     return [
-        {"name": "exact", "title": "Correct (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
-        {"name": "paper", "title": "As in the paper", "doc": doc, "settings": {**ALGORITHM_2, **more}},
-        {"name": "literal", "title": "Wrong: points clipped at zero", "doc": literal, "settings": clipped},
+        preset("exact", "Correct (grid bound)", "The default.", bound="grid"),
+        preset("paper", "As in the paper", doc, **ALGORITHM_2 | more),
+        preset("literal", "Wrong: points clipped at zero", literal, **ALGORITHM_2 | {"clip_points": True}),
     ]
 
 
-def capped(title: str, doc: str, more: dict[str, Any]) -> dict[str, Any]:
-    """Return a preset with Algorithm 2, a bounce at the tenth proposal, and the settings ``more``.
-
-    docs/corrigendum.md lists the other differences between the authors' code and Algorithm 2.
-    """
-    settings_of = {**ALGORITHM_2, "most_proposals": 10, **more}
-    return {"name": "capped", "title": title, "doc": doc, "settings": settings_of}
+def capped(title: str, doc: str, **more: Any) -> dict[str, Any]:
+    """Return a preset with Algorithm 2 and a bounce at the tenth proposal, as in the code of docs/corrigendum.md."""
+    return preset("capped", title, doc, **ALGORITHM_2 | {"most_proposals": 10} | more)
 
 
 class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
@@ -185,16 +179,8 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         when=_GRID,
         doc="Margin of the bound in an interval, relative to the deviation of the rate from a straight line.",
     )
-    batch_size = settings.Integer(
-        None,
-        bounds=(1, 1_000_000),
-        scale="log",
-        live=True,
-        allow_None=True,
-        label="Mini-batch",
-        unit="rows",
-        empty="all rows",
-        doc="Number of random data rows per evaluation of the rate. Empty: all rows.",
+    batch_size = batch_size_setting(
+        "Number of random data rows per evaluation of the rate. Empty: all rows.", live=True
     )
     batch = settings.Choice(
         "proposal",
@@ -238,8 +224,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
 
     presets: ClassVar[list[dict[str, Any]]] = as_in_the_paper(
         "Algorithm 2 with alpha 1 and R 2, the line through signed rates, no horizon, draws at events, one batch held"
-        " between events.",
-        {},
+        " between events."
     )
 
     @property
@@ -300,8 +285,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         if self.bound == "regression":
             return Regression(self.sds_above, self.speed)
         reject_above = float("inf") if self.reject_above is None else self.reject_above
-        line = Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
-        return line if self.most_proposals is None else Capped(line, self.most_proposals)
+        return Interpolated(self.alpha, self.t_init, reject_above, self.clip_points, self.most_proposals)
 
     @property
     def gradients_per_step(self) -> int:

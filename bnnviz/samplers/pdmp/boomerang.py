@@ -36,7 +36,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message, Remedy
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, preset
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_paper, capped
@@ -48,7 +48,7 @@ from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_ROUNDS = 4  # of learning a reference
+_PUBLISHED = {"reference": "prior", "curvature": "published", "learn_reference": False, "start": "one_mode"}
 _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may slightly exceed it
 
 
@@ -99,31 +99,21 @@ class Boomerang(PDMP):
         *as_in_the_paper(
             "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held between events, and the reference with"
             " the diagonal of the Hessian instead of the prior; for networks, which have a prior.",
-            {"reference": "prior", "curvature": "hessian", "learn_reference": False, "start": "one_mode"},
+            **_PUBLISHED | {"curvature": "hessian"},
         ),
-        {
-            "name": "published",
-            "title": "As first published",
-            "doc": "As in the paper, with the row sums of the Hessian, which the corrigendum replaces by its diagonal.",
-            "settings": {
-                **ALGORITHM_2,
-                "reference": "prior",
-                "curvature": "published",
-                "learn_reference": False,
-                "start": "one_mode",
-            },
-        },
-        capped(
-            "Ten proposals",
-            "As first published, with a bounce at the tenth proposal.",
-            {"reference": "prior", "curvature": "published", "learn_reference": False, "start": "one_mode"},
+        preset(
+            "published",
+            "As first published",
+            "As in the paper, with the row sums of the Hessian, which the corrigendum replaces by its diagonal.",
+            **ALGORITHM_2 | _PUBLISHED,
         ),
-        {
-            "name": "thinning",
-            "title": "The paper's event times, on a density",
-            "doc": "Algorithm 2 as in the paper, with a reference that preserves the target.",
-            "settings": ALGORITHM_2,
-        },
+        capped("Ten proposals", "As first published, with a bounce at the tenth proposal.", **_PUBLISHED),
+        preset(
+            "thinning",
+            "The paper's event times, on a density",
+            "Algorithm 2 as in the paper, with a reference that preserves the target.",
+            **ALGORITHM_2,
+        ),
     ]
 
     learn_reference = settings.Boolean(
@@ -204,10 +194,6 @@ class Boomerang(PDMP):
         centre = torch.zeros_like(self._mode) if self._is_prior else self._mode
         return GaussianReference(centre, self._at_mode[0])
 
-    def scaling_of(self, scaling: GaussianReference, chains: Tensor) -> GaussianReference:
-        """Return the references of the given chains."""
-        return scaling.of_chains(chains)
-
     def scaling_after(self, adaptation: Adaptation, moved: bool) -> GaussianReference:
         """Move the reference to the mode of a changed target; a learned spread is kept."""
         if not moved:
@@ -240,33 +226,21 @@ class Boomerang(PDMP):
         return self.rescaled(rng, state, references, self.rounds)._replace(x=x0)
 
     @property
-    def rounds(self) -> int:
-        """Rounds in which the reference is learned; one that replaces the prior is fixed."""
-        learns = self.learn_reference or self.scales_are_unknown
-        return _ROUNDS if learns and self.reference == "exact" else 0
-
-    @property
     def learns_from_points(self) -> bool:
-        """Whether a scaling is learned."""
-        return self.rounds > 0
+        """Whether the reference is learned; one that replaces the prior is fixed."""
+        return (self.learn_reference or self.scales_are_unknown) and self.reference == "exact"
 
     @property
     def dense(self) -> bool:
         """Whether a learned reference has correlations; not on networks, whose references belong to single modes."""
         return self.target.dim <= DENSE and not self.target.start_at_mode
 
-    def round_events(self, rounds_left: int) -> int:
-        """Return the events of a round: twice those of the previous one."""
-        return self.adapt_events * 2 ** (_ROUNDS - rounds_left)
+    @property
+    def first_events(self) -> int:
+        """Events of the first round, over all chains."""
+        return self.adapt_events
 
-    def added_points(
-        self, scaling: GaussianReference, sums: WindowSums | None, x: Tensor, alive: Tensor
-    ) -> WindowSums | None:
-        """Return the sums with positions x (chains, dim) and gradients there added."""
-        gradient = self.target.gradient(x)[1]
-        return self._before(scaling).added(sums, x, gradient, alive) if bool(torch.isfinite(gradient).all()) else sums
-
-    def _before(self, scaling: GaussianReference) -> Preconditioner:
+    def preconditioner(self, scaling: GaussianReference, chains: int) -> Preconditioner:
         """Return L before a round, as a dense matrix if correlations are learned."""
         spread = scaling.spread
         if spread.factor is None and self.dense:
@@ -280,7 +254,9 @@ class Boomerang(PDMP):
         if points is None:
             return before
         mean = sums.moments()[0] if before.centre.ndim == 1 else sums.means()
-        return GaussianReference.of(mean.to(before.centre.dtype), self._before(before).learned(points))
+        return GaussianReference.of(
+            mean.to(before.centre.dtype), self.preconditioner(before, len(sums.time)).learned(points)
+        )
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: GaussianReference) -> tuple[Tensor, Tensor]:
         """Move along the ellipse around x*."""
@@ -352,10 +328,7 @@ class Boomerang(PDMP):
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: GaussianReference
     ) -> tuple[Tensor, Tensor]:
-        """Return the constant r^2 |S^(1/2) M S^(1/2)| / 2 + r |S^(1/2) grad E(x*)|, an upper bound of the rate.
-
-        M is P - S^-1, and r changes only at refreshments.
-        """
+        """Return r^2 |L' (P - S^-1) L| / 2 + r |L' grad E(x*)|, S = L L', a bound that changes at refreshments."""
         d = x - scaling.centre
         r2 = (d * scaling.pull(d) + v * scaling.pull(v)).sum(-1, keepdim=True).double()
         curvature, push = _bound_constants(mean, precision, scaling.centre, scaling.precision, scaling.factor)
@@ -378,7 +351,7 @@ def _bound_constants(
     mean: Tensor, of_target: Tensor, centre: Tensor, precision: Tensor, factor: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return |L' (P - S^-1) L| and |L' grad E(x*)|, by the tensors' identity."""
-    root = GaussianReference(centre, precision, factor).root()
+    root = torch.diag(precision.double().rsqrt()) if factor is None else factor.double()
     m = root.T @ of_target.double() @ root - torch.eye(len(root), dtype=root.dtype, device=root.device)
     push = root.T @ (of_target.double() @ (centre - mean).double())
     return torch.linalg.matrix_norm(m, 2), push.norm()

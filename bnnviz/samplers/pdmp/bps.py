@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Sampler
+from bnnviz.samplers.base import REGISTRY, Sampler, preset
 from bnnviz.samplers.pdmp.base import PDMP, capped
 from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
@@ -93,15 +93,19 @@ class BPS(Preconditioned, BouncyParticle, PDMP):
         capped(
             "Ten proposals, slow",
             "Algorithm 2 as in the paper, with a bounce at the tenth proposal and a velocity_sd of 0.001.",
-            {"metric": "unit", "velocity_sd": 1e-3, "t_init": 10.0},
+            metric="unit",
+            velocity_sd=1e-3,
+            t_init=10.0,
         ),
-        {
-            "name": "regression",
-            "title": "Stochastic BPS (Pakman and others)",
-            "doc": "A regression line of noisy rates, raised by three predicted standard deviations, with coordinate"
+        preset(
+            "regression",
+            "Stochastic BPS (Pakman and others)",
+            "A regression line of noisy rates, raised by three predicted standard deviations, with coordinate"
             " scales learned in the warm-up; for batches.",
-            "settings": {"bound": "regression", "sds_above": 3.0, "metric": "diagonal"},
-        },
+            bound="regression",
+            sds_above=3.0,
+            metric="diagonal",
+        ),
     ]
 
     def scaled_gradient(self, g: Tensor, scaling: Any) -> Tensor:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.samplers.observers import Checkpointed, Draws, StepBatch
+from bnnviz.samplers.observers import DrawCollector, Draws, SamplerStats, StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, REJECTED, ROUNDING, is_event
 from bnnviz.samplers.text import percent
 
@@ -18,11 +18,8 @@ _COUNTS = ("evaluations", "bounces", "refreshes", "proposals", "violations")
 _BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
 
 
-class PathCollectorBase(Checkpointed):
-    """Evaluate the path at the draws of a block, and store its integrals up to each draw.
-
-    Shapes: made (chains,), path (chains, 1 + 2 dim), float64.
-    """
+class PathCollectorBase(DrawCollector):
+    """Evaluate the path at the draws of a block, and sum its integrals, (chains, 1 + 2 dim) in float64."""
 
     saved_names = ("made", "path")
 
@@ -97,8 +94,6 @@ class PathDrawCollector(PathCollectorBase):
 class EventDrawCollector(PathCollectorBase):
     """Draw at bounces and refreshments, as the papers do, which is biased."""
 
-    spacing = float("nan")
-
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the positions at the block's events."""
         event = is_event(step_batch.column("kind"))
@@ -108,7 +103,7 @@ class EventDrawCollector(PathCollectorBase):
         return self._draws(step_batch, step, chain, number[step, chain], step_batch.column("t")[step, chain])
 
 
-class RatioStats(Checkpointed):
+class RatioStats(SamplerStats):
     """Count events and proposals, and record the distribution of rate / envelope."""
 
     saved_names = (*_COUNTS, "excess", "least", "most", "ratios")
@@ -163,10 +158,7 @@ class RatioStats(Checkpointed):
         }
 
     def box(self) -> dict[str, float]:
-        """Return minimum, quartiles, 99 % quantile and maximum of rate / envelope; {} before the first proposal.
-
-        The resolution of the quantiles is 0.01 up to a ratio of 2.
-        """
+        """Return minimum, quartiles, 99 % quantile and maximum of rate / envelope; {} before the first proposal."""
         if not self.ratios.sum():
             return {}
         # A cell's edge may be outside the range of the ratios.

@@ -25,7 +25,6 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.bounds.capped import CappedState
 from bnnviz.samplers.pdmp.bounds.exact import ExactState
 from bnnviz.samplers.pdmp.bounds.grid import GridState, RaisedState
 from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
@@ -67,7 +66,7 @@ class State(NamedTuple):
     piece: Piece
     skipped: Piece
     # The bound's own state
-    bound: InterpolatedState | CappedState | GridState | RaisedState | RegressionState | ExactState
+    bound: InterpolatedState | GridState | RaisedState | RegressionState | ExactState
     alive: Tensor  # bool: False for a chain that met a non-finite value
     # (chains, size) or (): The rows that a chain holds between events; empty without a held batch
     batch: Tensor | tuple[()]
@@ -99,17 +98,15 @@ PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np
 
 
 class Dynamics:
-    """Flow, rate, reflection and velocity law of a process; by default it moves in straight lines.
-
-    A `Scaling` parametrises them and may be learned in the warm-up.
-    """
+    """Flow, rate, reflection and velocity law of a process, with a `Scaling`; by default it moves in straight lines."""
 
     curved: ClassVar[bool] = False  # the path between two events is a curve
     terms_are_rate: ClassVar[bool] = True  # `gaussian_terms` sum to the rate, not to an upper bound
 
     def scaling_of(self, scaling: Any, chains: Tensor) -> Scaling:
         """Return the scaling of the given chains."""
-        return scaling
+        each = isinstance(scaling, Preconditioner | GaussianReference)
+        return scaling.of_chains(chains) if each else scaling
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: Any) -> tuple[Tensor, Tensor]:
         """Return position and velocity at time t (chains,) after (x, v)."""
@@ -122,11 +119,7 @@ class Dynamics:
         return span * (a + b) / 2, span * (a * a + a * b + b * b) / 3
 
     def planar_flow(self, project: Callable[[Tensor], np.ndarray], scaling: Any) -> PlanarFlow:
-        """Return the flow in a plane, for points mapped by the affine map ``project``.
-
-        Drawing a path needs only this flow, in any dimension. It takes arrays that broadcast: positions and velocities
-        (..., 2), times (..., 1).
-        """
+        """Return the flow of arrays (..., 2) for times (..., 1), in the plane of an affine projection."""
         return lambda x, v, t: (x + v * t, v)
 
     def speed(self, x: Tensor, v: Tensor, scaling: Any) -> Tensor:
@@ -162,10 +155,7 @@ class Dynamics:
         raise NotImplementedError
 
     def directions(self, v: Tensor, scaling: Any) -> Tensor:
-        """Return directions (chains, terms, dim); the rate is the sum of their clipped products with the gradient.
-
-        For processes on straight lines (`bounds.linear_losses`).
-        """
+        """Return directions (chains, terms, dim) whose clipped products with the gradient sum to the rate, on lines."""
         raise NotImplementedError
 
     def gaussian_terms(

@@ -27,6 +27,7 @@ from bnnviz.samplers.pdmp.thinning import (
     RatePoint,
 )
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import choose
 
 _NEAREST = 1e-3  # mean times between events: up to this distance ahead the rate must be finite
 _VANISHES = 0.05  # minimum power of the distance with which a density vanishes at an edge
@@ -190,7 +191,7 @@ class EventLoop:
         # Nearly always all chains are alive.
         if self.host_sync and bool(alive.all()):
             return moved
-        return _choose(alive, moved, state._replace(alive=alive))
+        return choose(alive, moved, state._replace(alive=alive))
 
     def _envelope_after(
         self, state: State, at: RatePoint, v: Tensor, g: Tensor, outcome: ThinningOutcome, horizon: Tensor
@@ -202,7 +203,7 @@ class EventLoop:
         turned = at._replace(v=v, rate=rate, slope=torch.where(accepted, torch.nan, at.slope))
         learned = self.envelope.learn(state.bound, at, outcome.kind)
         fresh = outcome.event | (state.kind == START)
-        return _choose(fresh, self.envelope.start(turned, learned, horizon), learned), fresh
+        return choose(fresh, self.envelope.start(turned, learned, horizon), learned), fresh
 
     def _planned(self, rng: RandomNumbers, bound: Any, s: Tensor, refresh: Tensor, horizon: Tensor) -> tuple[Any, Plan]:
         """Return the bound's state and the next evaluation of chains that are certain up to s."""
@@ -219,7 +220,7 @@ class EventLoop:
         """Give chains with an event a new batch; their rate is evaluated again with it."""
         zero = torch.zeros_like(state.t)
         return state._replace(
-            batch=_choose(event, self.source.hold(len(event), rng), state.batch),
+            batch=choose(event, self.source.hold(len(event), rng), state.batch),
             t=torch.where(event, zero, state.t),
             s=torch.where(event, zero, state.s),
             kind=torch.where(event, torch.full_like(state.kind, START), state.kind),
@@ -242,12 +243,3 @@ class EventLoop:
         if self.refresh_share is None and self.refresh_rate == 0:
             return torch.full_like(like, torch.inf)
         return rng.exponential(like.shape, like.dtype) / self.refreshments(adaptation)
-
-
-def _choose(mask: Tensor, yes: Any, no: Any) -> Any:
-    """Choose between two tuples of tensors chain by chain; shared elements are kept."""
-    if yes is no:
-        return yes
-    if isinstance(yes, Tensor):
-        return torch.where(mask if yes.ndim == 1 else mask[:, None], yes, no)
-    return type(yes)(*(_choose(mask, a, b) for a, b in zip(yes, no, strict=True)))

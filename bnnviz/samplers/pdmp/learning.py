@@ -21,6 +21,7 @@ from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.dynamics import Adaptation, Info, Scaling, State
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE, START, Piece, RatePoint, is_event
 from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
 from bnnviz.samplers.random import RandomNumbers
@@ -30,6 +31,7 @@ _ENOUGH_EVENTS = 40  # per chain, on average, for a mean time between them
 _EVENTS_OF_A_ROUND = 10  # minimum per chain, on average
 _MOST_EVENTS = 50  # maximum count in that mean
 _POOLED_EVENTS = 10  # weight of the pooled mean time between events, in events
+_ROUNDS = 4  # of learning a scaling from points
 _POINTS_EVERY = 4  # steps between gradients for a preconditioner
 
 
@@ -37,8 +39,8 @@ class PathLearner:
     """Initialisation, changes and warm-up: a mixin that is combined with `EventLoop` and `Dynamics`."""
 
     target: Target
-    rounds: int = 0  # rounds of the warm-up in which a scaling is learned
     learns_from_points: bool = False  # the scaling is learned from positions and the gradients there
+    first_events: int  # of the first round, over all chains
     refresh_share: float | None
 
     # ---- initialisation and changes
@@ -86,10 +88,7 @@ class PathLearner:
         )
 
     def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
-        """Return the state with a reset envelope, after settings changed.
-
-        With ``moved`` the target changed. The velocity law may differ, so velocities are redrawn.
-        """
+        """Return the state with a reset envelope; fresh velocities if the target ``moved``, as their law may differ."""
         scaling = self.scaling_after(state.adaptation, moved)
         return self._restarted(rng, state, state.adaptation._replace(scaling=scaling), moved)
 
@@ -124,16 +123,21 @@ class PathLearner:
         """Return the scaling after settings, or with ``moved`` the target, have changed."""
         return adaptation.scaling
 
+    @property
+    def rounds(self) -> int:
+        """Rounds of the warm-up in which a scaling is learned."""
+        return _ROUNDS if self.learns_from_points else 0
+
     def round_events(self, rounds_left: int) -> int:
-        """Return the number of events, over all chains, of a warm-up round."""
-        raise NotImplementedError
+        """Return the events of a round, over all chains: twice those of the previous one."""
+        return self.first_events * 2 ** (_ROUNDS - rounds_left)
 
     def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Any) -> Scaling:
         """Return the scaling learned from the path of a round or points on it; ``before`` is the current scaling."""
         raise NotImplementedError
 
-    def added_points(self, scaling: Any, sums: WindowSums | None, x: Tensor, alive: Tensor) -> WindowSums | None:
-        """Return the sums with positions x (chains, dim) and gradients there; requires `learns_from_points`."""
+    def preconditioner(self, scaling: Any, chains: int) -> Preconditioner:
+        """Return the map of a scaling that is learned from points; requires `learns_from_points`."""
         raise NotImplementedError
 
     # ---- the warm-up
@@ -157,8 +161,11 @@ class PathLearner:
             sums = learned.sums or PathSums.begun(before.x)
             learned = learned._replace(sums=sums.added(info.s1 - info.s0, integrals, event.sum()))
             if self.learns_from_points and learned.energies.steps % _POINTS_EVERY == 0:
-                x, _ = self.flow(state.x, state.v, state.s, learned.scaling)
-                learned = learned._replace(points=self.added_points(learned.scaling, learned.points, x, state.alive))
+                x = self.positions(state)
+                gradient = self.target.gradient(x)[1]
+                if bool(torch.isfinite(gradient).all()):
+                    preconditioner = self.preconditioner(learned.scaling, len(x))
+                    learned = learned._replace(points=preconditioner.added(learned.points, x, gradient, state.alive))
         return state._replace(adaptation=learned)
 
     def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:

@@ -49,12 +49,14 @@ class SigmaBPS(BouncyParticle, PDMP):
         *as_in_the_paper(
             "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held between events, scales from 1,000"
             " events, and refreshments with the variance of these scales, which biases narrow coordinates.",
-            {"variant": "paper", "warmup_events": 1000},
+            variant="paper",
+            warmup_events=1000,
         ),
         capped(
             "Ten proposals",
             "Algorithm 2 as in the paper, with a bounce at the tenth proposal.",
-            {"variant": "paper", "warmup_events": 1000},
+            variant="paper",
+            warmup_events=1000,
         ),
     ]
 

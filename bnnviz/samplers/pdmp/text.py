@@ -77,10 +77,7 @@ class BoomerangText(ProcessText):
 
 
 def missed_share(figures: dict[str, float]) -> float:
-    """Return the share of bounces that were missed, among all that should have happened.
-
-    Proposals arrive at the envelope's rate, so the mean excess of rates over it estimates the missed bounces.
-    """
+    """Return the share of missed bounces: proposals have the envelope's rate, so the mean excess estimates them."""
     missed, happened = figures["excess"], figures["acceptance"]
     return missed / max(missed + happened, 1e-12)
 

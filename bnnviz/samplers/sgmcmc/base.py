@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, Traits, length
+from bnnviz.samplers.base import Traits, length
 from bnnviz.samplers.discrete import Discrete, State, StepSize
-from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
+from bnnviz.samplers.minibatch import MiniBatch, batch_size_setting, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.text import DriftText
 from bnnviz.targets import Target
@@ -45,13 +45,16 @@ class Move(NamedTuple):
     noise: Tensor
 
 
-class StochasticGradient(Discrete, Sampler):
+class StochasticGradient(Discrete):
     """Base of the stochastic-gradient samplers: batches, step size and its schedule."""
 
     traits = Traits(exact=False)
     info_means = {"drift": "by the gradient", "noise": "by noise"}
     text = DriftText
 
+    thin = settings.Integer(
+        10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Number of steps between draws."
+    )
     step_size = settings.Number(
         None,
         bounds=(1e-9, 100.0),
@@ -77,16 +80,8 @@ class StochasticGradient(Discrete, Sampler):
         live=True,
         doc="Number of steps after which the step size decays.",
     )
-    batch_size = settings.Integer(
-        None,
-        bounds=(1, 1_000_000),
-        scale="log",
-        live=True,
-        allow_None=True,
-        label="Mini-batch",
-        unit="rows",
-        empty="all rows",
-        doc="Number of random data rows per gradient, redrawn for each transition. Empty: all rows.",
+    batch_size = batch_size_setting(
+        "Number of random data rows per gradient, redrawn for each transition. Empty: all rows.", live=True
     )
     control_variates = settings.Boolean(
         False,

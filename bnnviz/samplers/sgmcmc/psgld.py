@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, counters, length
+from bnnviz.samplers.base import REGISTRY, counters, length, preset
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import SAFE, Info, StochasticGradient
 from bnnviz.samplers.sgmcmc.text import PreconditionedText
@@ -91,12 +91,13 @@ class PSGLD(StochasticGradient):
     )
 
     presets = [
-        {
-            "name": "paper",
-            "title": "As in the paper",
-            "doc": "The preconditioner continues to change, without Gamma.",
-            "settings": {"learn_preconditioner": "always", "gamma": "none"},
-        },
+        preset(
+            "paper",
+            "As in the paper",
+            "The preconditioner continues to change, without Gamma.",
+            learn_preconditioner="always",
+            gamma="none",
+        ),
     ]
 
     @property
@@ -113,11 +114,8 @@ class PSGLD(StochasticGradient):
         return self.target.data_rows or 1
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their initial positions, with the mean square expected in the bulk of the posterior.
-
-        At a mode the full gradient is zero, so the preconditioner would diverge. In the posterior the mean square of
-        a gradient equals the mean curvature.
-        """
+        """Return the chains at their initial positions, with the mean square expected in the bulk of the posterior."""
+        # At a mode the gradient is zero; in the posterior its mean square equals the mean curvature.
         curvature = self.target.curvature_diagonal(x0[0]).abs() + (self.target.prior_precision or 0.0)
         square = (curvature / self._rows**2).clamp_min(_LEAST).expand_as(x0).clone()
         found = Preconditioning(self._size_for(rng, x0, square[0]), False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, preset
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Move, StochasticGradient
 
@@ -29,13 +29,13 @@ class SGLD(StochasticGradient):
     title = "SGLD"
 
     presets = [
-        {"name": "constant", "title": "Constant step (SGLD-ND)", "doc": "The default.", "settings": {"decay": 0.0}},
-        {
-            "name": "decaying",
-            "title": "Decaying step (Welling and Teh)",
-            "doc": "Exponent 0.55, for which the bias vanishes asymptotically.",
-            "settings": {"decay": 0.55},
-        },
+        preset("constant", "Constant step (SGLD-ND)", "The default.", decay=0.0),
+        preset(
+            "decaying",
+            "Decaying step (Welling and Teh)",
+            "Exponent 0.55, for which the bias vanishes asymptotically.",
+            decay=0.55,
+        ),
     ]
 
     def move(self, rng: RandomNumbers, x: Tensor, momentum: Tensor, g: Tensor, size: Tensor) -> Move:

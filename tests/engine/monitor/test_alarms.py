@@ -45,7 +45,7 @@ def test_chains_that_set_out_from_the_mode_and_stay_near_it_are_reported() -> No
         lambda x: x.square().sum(-1) / 2, "bps", dim=30, chains=4, draws=60, warmup=0, seed=1, settings=settings
     )
     assert run.draws.std() < 0.9
-    tails = [diagnostics.ess_tail(run.draws[..., k].astype(float)) for k in range(30)]
+    tails = [diagnostics.ess(run.draws[..., k].astype(float), "tail") for k in range(30)]
     assert run.summary()["ess_tail_min"] == pytest.approx(min(tails))
     assert codes(run) & {"rhat", "low_energy_ess"}
 

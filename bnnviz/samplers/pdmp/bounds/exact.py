@@ -31,11 +31,7 @@ class ExactState(NamedTuple):
 
 
 class Exact(Bound):
-    """Event times from lines that equal the rate, or from a constant upper bound.
-
-    ``terms`` returns them from position and velocity (chains, dim), and the scaling. If they sum to the rate, every
-    proposal is an event (``certain``); otherwise proposals are thinned.
-    """
+    """Event times from ``terms`` of position, velocity and scaling, which equal the rate (``certain``) or bound it."""
 
     def __init__(self, terms: Terms, certain: bool) -> None:
         self.terms, self.certain = terms, certain

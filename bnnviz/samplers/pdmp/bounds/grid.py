@@ -79,14 +79,7 @@ class GridState(NamedTuple):
 
 
 class Grid(Bound):
-    """Lines over cells whose ends have been evaluated.
-
-    A rate that is linear along the path, as on a Gaussian, is met exactly; one that is linear with a jump, as on a
-    Laplace density, is bounded. A rejected proposal splits its cell, so every evaluation is used. Each chain adapts the
-    width of its cells, up to ``widest``; ``margin`` is the share of the rate's deviation from a straight line that is
-    added to the line. If each evaluation uses another batch (``noisy``), differences between two ends are not treated
-    as jumps: a line that followed them would be high in some cells and low in others, and bias events.
-    """
+    """Lines over cells whose ends have been evaluated, of a width that each chain adapts, up to ``widest``."""
 
     needs_curvature = True
     retreats = True
@@ -104,11 +97,7 @@ class Grid(Bound):
         return GridState(zero, at.rate, at.slope, width, zero, zero, zero, zero, width, probing)
 
     def learn(self, state: GridState, at: RatePoint, kind: Tensor) -> GridState:
-        """Close the cell after a look-ahead, split it after a rejection.
-
-        A look-ahead is repeated nearer if it finds no finite rate or its line is far above the rate. After an event
-        only the width is kept.
-        """
+        """Close the cell after a look-ahead, unless that is repeated nearer; split the cell after a rejection."""
         t, f, d = at.t, at.rate, at.slope
         probe = kind == PROBE
         f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, d, state.d1)
@@ -164,6 +153,7 @@ class Grid(Bound):
         lift = width * (above + self.margin * (before.abs() + after.abs()))
         lift = lift + _ROUNDING * (f0.abs() + f1.abs())
         if self.noisy:
+            # Ends with different batches show no jumps: such lines would be high in some cells and low in others.
             return chord, first + lift - chord * t0
         # The jump of the rate in the cell, from its slopes at the ends and the chord's.
         jump = (1 - _CUBIC) * torch.where(unknown, 0.0, width * (after - before) / 2)
@@ -194,10 +184,7 @@ class Grid(Bound):
 
 
 class RaisedState(NamedTuple):
-    """The grid's cell, the reach per unit of speed, the chain's speed, and proposals so far.
-
-    Reach and proposals are shared by all chains.
-    """
+    """The grid's cell, the chain's speed, and reach per unit of speed and proposals so far, shared by all chains."""
 
     grid: GridState
     reach: Tensor

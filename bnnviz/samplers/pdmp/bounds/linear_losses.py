@@ -50,10 +50,7 @@ class BatchLines(NamedTuple):
         return cls(anchor.double(), pull[0].double(), metric, losses.prior_precision, most)
 
     def terms(self, directions: Tensor, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Return heights and slopes (chains, terms) that bound each signed rate of any batch on the line x + v t.
-
-        The products of ``directions`` (chains, terms, dim) with the gradient are the signed rates.
-        """
+        """Return heights and slopes (chains, terms) of bounds for ``directions`` (chains, terms, dim)."""
         directions, away, v = directions.double(), x.double() - self.anchor, v.double()
         turned = directions @ self.metric
         length = (turned * directions).sum(-1).clamp_min(0).sqrt()

@@ -76,10 +76,7 @@ class _Regressed(NamedTuple):
 
 
 class Regression(Bound):
-    """The regression line of the rates of a segment, raised by ``width`` predicted standard deviations.
-
-    ``speed`` returns the speed (chains,) of a path from position, velocity and scaling.
-    """
+    """The regression line of a segment's rates, raised by ``width`` predicted sds; ``speed`` is that of a path."""
 
     def __init__(self, width: float, speed: Callable[[Tensor, Tensor, Any], Tensor]) -> None:
         self.width, self.speed = width, speed

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import Sampler
@@ -14,12 +13,11 @@ from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
 from bnnviz.samplers.pdmp.warmup import PathSums
 
-_ROUNDS = 4
-_FIRST_EVENTS = 80  # of the first round, over all chains
-
 
 class Preconditioned(Sampler):
     """A setting for the metric of a straight-line process, learned in warm-up rounds: a mixin of `PDMP`."""
+
+    first_events = 80
 
     presets: ClassVar[list[dict[str, Any]]] = [
         preset if preset["name"] == "exact" else preset | {"settings": {**preset["settings"], "metric": "unit"}}
@@ -36,11 +34,6 @@ class Preconditioned(Sampler):
     )
 
     @property
-    def rounds(self) -> int:
-        """Rounds in which the metric is learned."""
-        return _ROUNDS if self.learns_from_points else 0
-
-    @property
     def learns_from_points(self) -> bool:
         """Whether a metric is learned."""
         return self.scales_are_unknown if self.metric == "auto" else self.metric != "unit"
@@ -52,10 +45,6 @@ class Preconditioned(Sampler):
             return self.metric == "dense"
         return self.scales_are_unknown and self.target.dim <= DENSE
 
-    def round_events(self, rounds_left: int) -> int:
-        """Return the events of a round: twice those of the previous one."""
-        return _FIRST_EVENTS * 2 ** (_ROUNDS - rounds_left)
-
     def first_scaling(self) -> Preconditioner | tuple[()]:
         """Return scales of one."""
         if not self.learns_from_points:
@@ -63,24 +52,11 @@ class Preconditioned(Sampler):
         like = torch.ones(self.target.dim, dtype=self.target.dtype, device=self.target.device)
         return Preconditioner.unit(like, self.dense)
 
-    def added_points(
-        self, scaling: Preconditioner, sums: WindowSums | None, x: Tensor, alive: Tensor
-    ) -> WindowSums | None:
-        """Return the sums with positions x (chains, dim) and gradients there added."""
-        gradient = self.target.gradient(x)[1]
-        if not bool(torch.isfinite(gradient).all()):
-            return sums
-        return self._own(scaling, len(x)).added(sums, x, gradient, alive)
-
     def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Preconditioner) -> Preconditioner:
         """Return the metric learned in a round."""
-        return before if points is None else self._own(before, len(sums.time)).learned(points)
+        return before if points is None else self.preconditioner(before, len(sums.time)).learned(points)
 
-    def _own(self, scaling: Preconditioner, chains: int) -> Preconditioner:
+    def preconditioner(self, scaling: Preconditioner, chains: int) -> Preconditioner:
         """Return the scaling with separate scales for each chain, if chains start at different modes."""
         each = scaling.factor is None and scaling.scale.ndim == 1 and self.target.start_at_mode
         return scaling.of_each(chains) if each else scaling
-
-    def scaling_of(self, scaling: Preconditioner | tuple[()], chains: Tensor) -> Preconditioner | tuple[()]:
-        """Return the metric of the given chains."""
-        return scaling if not isinstance(scaling, Preconditioner) else scaling.of_chains(chains)

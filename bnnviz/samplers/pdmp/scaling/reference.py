@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
@@ -49,7 +48,3 @@ class GaussianReference(NamedTuple):
     def drawn(self, z: Tensor) -> Tensor:
         """Return L z of vectors z (n, dim), drawn from N(0, S) if z is from N(0, I)."""
         return z * self.precision.rsqrt() if self.factor is None else z @ self.factor.T
-
-    def root(self) -> Tensor:
-        """Return L (dim, dim) of the shared reference, in float64."""
-        return torch.diag(self.precision.double().rsqrt()) if self.factor is None else self.factor.double()

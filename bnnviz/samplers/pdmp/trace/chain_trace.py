@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.observers import LATELY, Projection, StepBatch
+from bnnviz.samplers.observers import ChainTrace, Projection, StepBatch
 from bnnviz.samplers.pdmp import text
 from bnnviz.samplers.pdmp.thinning import HORIZON, PROBE, REFRESH, START
 from bnnviz.samplers.pdmp.trace.path_picture import (
@@ -40,20 +40,17 @@ _STRETCH = ("t0", "t1", "h0", "h1")
 _FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1", "slope")
 
 
-class PathTrace:
+class PathTrace(ChainTrace):
     """Follow one chain: its segments, events, evaluations and envelopes."""
 
     def __init__(self, sampler: Any) -> None:
-        self.sampler = sampler
-        self.count = 0
+        super().__init__(sampler)
         self.picture = PathPicture(sampler)
         self._seen = 0  # segments that had ended at the last frame
-        self.now: Segment | None = None
         self.past: deque[Segment] | None = None
         self.state: Any = None
         self._scaling: tuple[Any, Any] = None, None  # of all chains, and of the watched one
         self.last: Evaluation | None = None
-        self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
         """Start at the watched chain's state, before its first step."""
@@ -128,10 +125,7 @@ class PathTrace:
         return step, f"event {segment.number + 1:,}: {text.KINDS[segment.kind]}", self.end_of(segment)[0]
 
     def shown(self, playing: bool) -> Segment:
-        """Return the segment of the last evaluation; at speed, one that has ended since the last frame.
-
-        Among several, the newest with enough known rates is shown, since it can be drawn without gradients.
-        """
+        """Return the segment of the last evaluation; at speed, the newest one that needs no gradients."""
         ended = self.last is not None and self.last.event
         unseen = self.count - self._seen if playing else 0
         self._seen = self.count
@@ -180,10 +174,7 @@ class PathTrace:
         return clipped_line(float(state.s[chain]), min(end, t_max), slope, height)
 
     def _rate_curve(self, segment: Segment, t_max: float, quick: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rate along a segment; at speed from stored evaluations, without gradients.
-
-        If every evaluation uses another batch, the rate is computed with all rows, unless that is expensive at speed.
-        """
+        """Return the rate along a segment, by all rows if batches change; at speed from stored evaluations, or none."""
         noisy = self.sampler.source.noisy
         if quick and len(segment.knots) > _FEW_KNOTS and not noisy:
             return hermite_curve(segment.knots)

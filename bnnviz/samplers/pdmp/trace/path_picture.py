@@ -141,10 +141,7 @@ class PathPicture:
         }
 
     def _project(self, segments: list[Segment], plane: Projection) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
-        """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the end of the last.
-
-        Where canonicalising cuts a segment, nan separates its points.
-        """
+        """Return the points (1 + points each, 2) of segments, with nan where they are cut, and the last velocity."""
         # The warm-up may have changed the scaling between segments.
         alike = [list(group) for _, group in groupby(segments, key=lambda segment: id(segment.scaling))]
         projected = [self._project_alike(group, plane) for group in alike]
@@ -210,10 +207,7 @@ class _PointProjection:
 
 
 class _Trail:
-    """Ended segments as drawn in one plane, each projected once.
-
-    Its arrays are replaced and never modified, so that frames may hold them.
-    """
+    """Ended segments in one plane, each projected once; arrays are replaced, not modified, as frames may hold them."""
 
     def __init__(self, joined: bool) -> None:
         self.joined = joined
