@@ -6,7 +6,7 @@ from typing import Any
 
 import panel_material_ui as pmui
 
-from bnnviz.figures.comparison.course import MEASURES
+from bnnviz.figures.comparison.race import MEASURES
 from bnnviz.figures.live.view import View
 from bnnviz.specs import catalogue
 from bnnviz.specs.race import ImageRaceSpec

@@ -9,7 +9,7 @@ from typing import Any
 import panel_material_ui as pmui
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.entries import of_entry
+from bnnviz.figures.listing import of_entry
 from bnnviz.figures.live.view import View
 from bnnviz.numerals import count
 from bnnviz_app.components.cards.cards import Card

@@ -22,13 +22,11 @@ RAMP = ("blue", "surface", "magenta")
 class Correlations(Figure):
     """Plot a heat map of correlations."""
 
-    name = "weights"
-    title = "Correlations"
+    name, title = "weights", "Correlations"
     needs = ("weights",)
     place = 8
     of_draws = True
     touch = {"cells": True}
-
     x = y = Axis("coordinate", (-0.5, 9.5), "exact", whole=True)
     size = SQUARE
     _pair: tuple[int, int] | None = None
@@ -56,8 +54,7 @@ class Correlations(Figure):
         before, self._part = self._part, part
         if before is not None and (before["block"], before["first"]) != (part["block"], part["first"]):
             self._pair = None
-        drawing = _map(part["correlation"], first, f"coordinate ({part['block']})")
-        chosen = part.get("chosen")
+        drawing, chosen = _map(part["correlation"], first, f"coordinate ({part['block']})"), part.get("chosen")
         at = [chosen] if chosen is not None and first <= chosen < first + size else []
         crosses: list[Mark] = [Rule(at, axis, 1.2, (4, 3)) for axis in "xy"]
         note = f"{part['draws']:,} draws"
@@ -99,16 +96,17 @@ def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: 
     :Overlay...
     """
     if isinstance(source, Mapping) and "correlation" in source:
-        part = as_arrays({"draws": 0, **source})
-        return Correlations().draw(part | {"correlation": np.atleast_2d(part["correlation"])})
+        return Correlations().draw(as_arrays({"draws": 0, **source}))
     draws = sources.one(source)
     names = draws.chosen(variables, most)
     if len(names) < 2:
         raise BnnvizError("Correlations require at least two variables.", "variables")
     columns = np.column_stack([draws.finite(name).ravel() for name in names])
     if draws.log_weights is None:
-        return _map(diagnostics.correlation(columns), 0, "coordinate")
-    cov = diagnostics.weighted_moments(columns, draws.log_weights.ravel()).cov
-    sd = np.sqrt(np.diag(cov))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return _map(cov / np.outer(sd, sd), 0, "coordinate")
+        found = diagnostics.correlation(columns)
+    else:
+        cov = diagnostics.weighted_moments(columns, draws.log_weights.ravel()).cov
+        sd = np.sqrt(np.diag(cov))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = cov / np.outer(sd, sd)
+    return _map(found, 0, "coordinate")
