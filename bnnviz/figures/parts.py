@@ -42,6 +42,11 @@ def drawn(figure: Figure, source: Any, what: str) -> Drawing:
     return figure.draw(found)
 
 
+def given(figure: Figure, source: Any, *keys: str) -> Drawing | None:
+    """Return the drawing of a part of a frame, which has these keys; None for other sources."""
+    return drawn(figure, source, "") if isinstance(source, Mapping) and set(keys) <= set(source) else None
+
+
 def as_arrays(value: Any) -> Any:
     """Return lists of numbers as arrays, where nothing is not a number."""
     if isinstance(value, Mapping):
@@ -182,10 +187,3 @@ def uncertainty_results(source: Any) -> list[tuple[str, dict[str, Any]]] | None:
     named = [("predictions", source)] if "arrays" in source else [(str(name), each) for name, each in source.items()]
     fit = all(isinstance(each, Mapping) and {"arrays", "summary"} <= set(each) for _, each in named)
     return named if fit and named else None
-
-
-def entries(source: Any, key: str = "entries") -> list[dict[str, Any]] | None:
-    """Return the series under a key of a part of a frame, or None for other sources."""
-    if isinstance(source, Mapping) and isinstance(source.get(key), list):
-        return as_arrays(list(source[key]))
-    return None

@@ -25,7 +25,7 @@ Key = tuple[str, str]
 
 
 class Series(NamedTuple):
-    """Store the distinct values of one attribute and the frames where it changes."""
+    """Store the distinct values of one attribute and the frames where it changes: any frame is shown alone."""
 
     at: list[int]
     values: list[Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,9 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import sources
+from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Panels, Rule, chain, dash_of, extent
-from bnnviz.figures.parts import as_arrays
 from bnnviz.figures.sources import SourceDraws
 
 LAGS = (25, 50, 100, 200)  # the axis ends at one of these
@@ -85,8 +84,8 @@ def acf(source: Any, variables: str | Sequence[str] | None = None, *, lags: int 
     """
     if lags < 1:
         raise BnnvizError(f"lags = {lags} must be 1 at least.", "lags")
-    if isinstance(source, Mapping) and {"lag", "acf", "label"} <= set(source):
-        return Acf().draw(as_arrays(dict(source)))
+    if (drawing := parts.given(Acf(), source, "lag", "acf", "label")) is not None:
+        return drawing
     found, names = sources.shared(source, variables)
     for draws in found:
         if draws.log_weights is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
-from bnnviz.figures import sources
+from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import (
     Axis,
@@ -27,7 +27,6 @@ from bnnviz.figures.marks import (
     gapped,
     reach,
 )
-from bnnviz.figures.parts import as_arrays
 from bnnviz.figures.sources import SourceDraws
 
 HEADROOM, MOST = 1.25, 1.6  # of the known density's height: few draws make towers
@@ -119,8 +118,8 @@ def density(source: Any, variables: str | Sequence[str] | None = None) -> Drawin
     >>> plots.density({"NUTS": {"mu": rng.normal(size=(4, 500))}, "SGLD": {"mu": 1.4 * rng.normal(size=(4, 500))}})
     :Overlay...
     """
-    if isinstance(source, Mapping) and {"x", "y", "label"} <= set(source):
-        return Marginal().draw(as_arrays(dict(source)))
+    if (drawing := parts.given(Marginal(), source, "x", "y", "label")) is not None:
+        return drawing
     array_stats()  # fails here where ArviZ is missing
     found, names = sources.shared(source, variables)
     return Panels([_of_draws(found, name) for name in names], 2)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import sources
+from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Panels, Points, chain, extent, future, reach
 from bnnviz.figures.palette import KINDS, PICKED, VIOLATION, Kind
-from bnnviz.figures.parts import as_arrays
 from bnnviz.figures.sources import SourceDraws, draw_id
 
 _DOT = Kind("draw", "circle", "blue", True)
@@ -93,8 +92,8 @@ def trace(
     >>> plots.trace({"mu": np.cumsum(rng.normal(size=(4, 200)), 1) / 5})
     :Overlay...
     """
-    if isinstance(source, Mapping) and {"values", "index"} <= set(source):
-        return Trace().draw(as_arrays(dict(source)))
+    if (drawing := parts.given(Trace(), source, "values", "index")) is not None:
+        return drawing
     if chains < 1:
         raise BnnvizError(f"chains = {chains} must be 1 at least.", "chains")
     found, names = sources.shared(source, variables)

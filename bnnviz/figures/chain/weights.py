@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import sources
+from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import SQUARE, Axis, Drawing, Image, Mark, Rule
-from bnnviz.figures.parts import as_arrays
 
 MOST = 60  # coordinates
 RAMP = ("blue", "surface", "magenta")
@@ -57,7 +56,7 @@ class Correlations(Figure):
         drawing, chosen = _map(part["correlation"], first, f"coordinate ({part['block']})"), part.get("chosen")
         at = [chosen] if chosen is not None and first <= chosen < first + size else []
         crosses: list[Mark] = [Rule(at, axis, 1.2, (4, 3)) for axis in "xy"]
-        note = f"{part['draws']:,} draws"
+        note = f"{part.get('draws', 0):,} draws"
         if self._pair is not None:
             i, j = self._pair
             note = f"r({i}, {j}) {part['correlation'][j - first, i - first]:.2f}"
@@ -95,8 +94,8 @@ def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: 
     >>> plots.weights(rng.normal(size=(4, 100, 8)) @ mixed)
     :Overlay...
     """
-    if isinstance(source, Mapping) and "correlation" in source:
-        return Correlations().draw(as_arrays({"draws": 0, **source}))
+    if (drawing := parts.given(Correlations(), source, "correlation")) is not None:
+        return drawing
     draws = sources.one(source)
     names = draws.chosen(variables, most)
     if len(names) < 2:

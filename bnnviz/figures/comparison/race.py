@@ -132,9 +132,7 @@ def race(source: Any) -> Drawing:
     >>> plots.race({"entries": [hmc, sgld]})
     :Overlay...
     """
-    entries = parts.entries(source)
-    if entries is None:
-        entries = parts.entries(parts.part(source, "curves", "curves of a race")[1])
-    if not entries:
+    _, part = parts.part(source, "curves", "curves of a race")
+    if not part.get("entries"):
         raise BnnvizError("The race has no curves yet. Start it first.", "source")
-    return Curves().draw({"entries": entries})
+    return Curves().draw({"entries": part["entries"]})

@@ -80,8 +80,8 @@ def attack(source: Any) -> Panels:
     >>> plots.attack({"eps": [0.0, 0.1, 0.2], **accuracy, **entropy})
     :Layout...
     """
-    part, entries = source, parts.entries(source)
-    if entries is None:
+    part = source
+    if not (isinstance(source, Mapping) and "entries" in source):
         if isinstance(source, list | tuple):
             named = {f"attack {place + 1}": each for place, each in enumerate(source)}
         else:
@@ -89,8 +89,8 @@ def attack(source: Any) -> Panels:
         entries = [_result(each) | {"name": str(name)} for name, each in named.items()]
         units = {str(sampler.get("unit", "")) for sampler in entries}
         bits = all(sampler.get("base") == 2 for sampler in entries)
-        part = {"label": _LABELS.get(units.pop(), _STEP), "unit": "bits" if bits else "nats"}
-    return Panels([figure.draw({**part, "entries": entries}) for figure in (Attack(), AttackEntropy())], 2)
+        part = {"entries": entries, "label": _LABELS.get(units.pop(), _STEP), "unit": "bits" if bits else "nats"}
+    return Panels([parts.drawn(figure, part, "an attack") for figure in (Attack(), AttackEntropy())], 2)
 
 
 def _result(source: Any) -> dict[str, Any]:

@@ -93,20 +93,16 @@ def calibration(source: Any, observed: Any = None, *, bins: int = diagnostics.PA
     >>> plots.calibration(np.column_stack([1 - p, p]), right.astype(int))
     :Overlay...
     """
-    entries = parts.entries(source)
-    if entries is None:
-        results = parts.uncertainty_results(source)
-        numbers = parts.number_transforms(source) if results is None and observed is None else None
-        if numbers is not None:
-            return _coverage(numbers)
-        if results is None:
-            found = [
-                (each.name, diagnostics.reliability(each.mean, each.observed, bins)._asdict())
-                for each in parts.each(source, observed)
-            ]
-        else:
-            found = [(name, result["arrays"]["reliability"]) for name, result in results]
-        entries = [{"name": name, **result} for name, result in found]
+    if (drawing := parts.given(Reliability(), source, "entries")) is not None:
+        return drawing
+    results = parts.uncertainty_results(source)
+    if results is None and observed is None and (numbers := parts.number_transforms(source)) is not None:
+        return _coverage(numbers)
+    if results is not None:
+        entries = [{"name": name, **result["arrays"]["reliability"]} for name, result in results]
+    else:
+        made = parts.each(source, observed)
+        entries = [{"name": e.name, **diagnostics.reliability(e.mean, e.observed, bins)._asdict()} for e in made]
     return Reliability().draw({"entries": entries})
 
 

@@ -130,8 +130,8 @@ def entropy(
     """
     if kind not in ("ecdf", "histogram"):
         raise BnnvizError(f"There is no kind {kind!r}; choose ecdf or histogram.", "kind")
-    if (entries := parts.entries(source)) is not None:
-        return Entropy().draw(dict(source) | {"entries": entries})
+    if (drawing := parts.given(Entropy(), source, "entries")) is not None:
+        return drawing
     named = source if isinstance(source, Mapping) and "arrays" not in source else {"": source}
     found = {str(name): _entry(each, outside, base) for name, each in named.items()}
     base = next(reversed(found.values()))[2] if found else base

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -107,14 +106,13 @@ def probability(source: Any, *, bins: int = 10) -> Drawing:
     >>> plots.probability(np.random.default_rng(0).beta(5, 2, 300))
     :Overlay...
     """
-    if isinstance(source, Mapping):
-        part = parts.as_arrays(dict(source))
-    else:
-        values = np.asarray(source, dtype=float)
-        if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= 1)).all():
-            raise BnnvizError("Give the probabilities of one row as (draws,), each from 0 to 1.", "source")
-        part = diagnostics.probability_spread(values, bins)._asdict() | {"label": "probability", "observed": ""}
-    return Probability().draw(part)
+    if (drawing := parts.given(Probability(), source, "edges", "density")) is not None:
+        return drawing
+    values = np.asarray(source, dtype=float)
+    if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= 1)).all():
+        raise BnnvizError("Give the probabilities of one row as (draws,), each from 0 to 1.", "source")
+    spread = diagnostics.probability_spread(values, bins)._asdict()
+    return Probability().draw(spread | {"label": "probability", "observed": ""})
 
 
 def class_probabilities(source: Any) -> Drawing:
@@ -135,7 +133,7 @@ def class_probabilities(source: Any) -> Drawing:
     >>> plots.class_probabilities({"classes": ["cat", "dog", "owl"], "observed": 1, "entries": [hmc, sgld]})
     :Overlay...
     """
-    entries = parts.entries(source)
-    if not entries or "classes" not in source:
+    drawing = parts.given(ClassProbabilities(), source, "classes", "entries")
+    if drawing is None or not source["entries"]:
         raise BnnvizError("Give classes, observed and entries, as in the intervals of bnnviz.uncertainty.", "source")
-    return ClassProbabilities().draw({**source, "entries": entries})
+    return drawing

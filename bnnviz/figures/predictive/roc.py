@@ -75,14 +75,14 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None) -> Dr
     >>> plots.roc(np.stack([1 - scores, scores], -1), observed)
     :Overlay...
     """
-    curves = parts.entries(source, "curves")
-    if curves is None:
-        curves = []
-        for each in parts.each(source, observed):
-            count = each.probabilities.shape[2]
-            chosen = 1 if positive is None and count == 2 else positive
-            if chosen is None or not 0 <= chosen < count:
-                raise BnnvizError(f"positive is the class to find, 0 to {count - 1}; it is {positive}.", "positive")
-            scores, of_class = each.probabilities[..., chosen], each.observed == chosen
-            curves.append(diagnostics.roc_envelopes(scores, of_class, each.weights)._asdict() | {"name": each.name})
+    if (drawing := parts.given(Roc(), source, "curves")) is not None:
+        return drawing
+    curves = []
+    for each in parts.each(source, observed):
+        count = each.probabilities.shape[2]
+        chosen = 1 if positive is None and count == 2 else positive
+        if chosen is None or not 0 <= chosen < count:
+            raise BnnvizError(f"positive is the class to find, 0 to {count - 1}; it is {positive}.", "positive")
+        scores, of_class = each.probabilities[..., chosen], each.observed == chosen
+        curves.append(diagnostics.roc_envelopes(scores, of_class, each.weights)._asdict() | {"name": each.name})
     return Roc().draw({"curves": curves})

@@ -78,12 +78,12 @@ def squared_errors(source: Any) -> Drawing:
     >>> plots.squared_errors({"HMC": rng.normal(size=300) ** 2, "SGLD": (1.5 * rng.normal(size=300)) ** 2})
     :Overlay...
     """
-    boxes = parts.entries(source, "boxes")
-    if boxes is None:
-        boxes = []
-        for name, values in source.items() if isinstance(source, Mapping) else [("", source)]:
-            found = diagnostics.error_spread(np.asarray(values, dtype=float))
-            if found is None:
-                raise BnnvizError(f"No squared error of {name or 'the rows'} is above zero.", "source")
-            boxes.append(found._asdict() | {"name": str(name)})
+    if (drawing := parts.given(SquaredErrors(), source, "boxes")) is not None:
+        return drawing
+    boxes = []
+    for name, values in source.items() if isinstance(source, Mapping) else [("", source)]:
+        found = diagnostics.error_spread(np.asarray(values, dtype=float))
+        if found is None:
+            raise BnnvizError(f"No squared error of {name or 'the rows'} is above zero.", "source")
+        boxes.append(found._asdict() | {"name": str(name)})
     return SquaredErrors().draw({"boxes": boxes})
