@@ -12,7 +12,8 @@ from bnnviz.diagnostics.packages import array_stats
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Panels, Rule, chain, dash_of, extent
+from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Panels, Rule, chain, dash_of
+from bnnviz.figures.ranges import extent
 from bnnviz.figures.sources import SourceDraws
 
 LAGS = (25, 50, 100, 200)  # the axis ends at one of these

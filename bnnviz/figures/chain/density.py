@@ -12,21 +12,8 @@ from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import (
-    Axis,
-    Band,
-    Bars,
-    Drawing,
-    Line,
-    Mark,
-    Panels,
-    chain,
-    dash_of,
-    extent,
-    future,
-    gapped,
-    reach,
-)
+from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Panels, chain, dash_of, future, reach
+from bnnviz.figures.ranges import extent, gapped
 from bnnviz.figures.sources import SourceDraws
 
 HEADROOM, MOST = 1.25, 1.6  # of the known density's height: few draws make towers

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments, extent
+from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments
 from bnnviz.figures.palette import Kind
+from bnnviz.figures.ranges import extent
 
 _UNIT = Kind("unit", "circle", "ink", False)
 _BIASES = ((1, Kind("bias", "circle", "blue", True)), (-1, Kind("bias", "circle", "magenta", True)))

@@ -8,8 +8,9 @@ import numpy as np
 
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Band, Drawing, Line, Mark, Points, Rule, Segments, extent, whiskers
+from bnnviz.figures.marks import Axis, Band, Drawing, Line, Mark, Points, Rule, Segments, whiskers
 from bnnviz.figures.palette import ACCEPTED, BOUNCE, KINDS, REJECTED, UNIFORM, VIOLATION
+from bnnviz.figures.ranges import extent
 
 MARKS = {REJECTED: KINDS[REJECTED], BOUNCE: ACCEPTED, VIOLATION: KINDS[VIOLATION]}
 DOTTED, DASHED = (2, 4), (6, 4)

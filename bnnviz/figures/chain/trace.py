@@ -10,8 +10,9 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Panels, Points, chain, extent, future, reach
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Panels, Points, chain, future, reach
 from bnnviz.figures.palette import KINDS, PICKED, VIOLATION, Kind
+from bnnviz.figures.ranges import extent
 from bnnviz.figures.sources import SourceDraws, draw_id
 
 _DOT = Kind("draw", "circle", "blue", True)

@@ -8,8 +8,9 @@ from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
-from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Panels, Points, extent, padded
+from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Panels, Points
 from bnnviz.figures.predictive.prediction import DATA, band_of, limited
+from bnnviz.figures.ranges import extent, padded
 
 SIZE = (270, 230)
 _BAND = "band"  # panels of this kind share their axes

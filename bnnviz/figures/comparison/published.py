@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, Points, Segments, extent, log_ticks
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, Points, Segments
 from bnnviz.figures.palette import Kind
+from bnnviz.figures.ranges import extent, log_ticks
 
 if TYPE_CHECKING:
     from bnnviz.experiments.table import Result

@@ -10,22 +10,9 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import (
-    SERIES,
-    Axis,
-    Band,
-    Drawing,
-    Line,
-    Mark,
-    Points,
-    chain,
-    curve,
-    extent,
-    log_ticks,
-    padded,
-    series_kind,
-)
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Line, Mark, Points, chain, curve, series_kind
 from bnnviz.figures.palette import DOT, Kind
+from bnnviz.figures.ranges import extent, log_ticks, padded
 from bnnviz.numerals import general
 
 BAND = 0.16  # opacity of two standard errors to each side

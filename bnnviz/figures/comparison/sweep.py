@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, chain, curve, extent, whiskers
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, chain, curve, whiskers
+from bnnviz.figures.ranges import extent
 
 SIZE = (340, 220)
 _KEYS = ("setting", "value", "sampler")

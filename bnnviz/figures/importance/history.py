@@ -9,8 +9,9 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, chain, curve, extent, padded
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, chain, curve
 from bnnviz.figures.palette import DOT
+from bnnviz.figures.ranges import extent, padded
 from bnnviz.numerals import general
 
 SHADE = 0.18

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures import parts
-from bnnviz.figures.marks import SQUARE, Arrows, Drawing, Line, Mark, Points, Segments, joined
+from bnnviz.figures.marks import SQUARE, Arrows, Drawing, Line, Mark, Points, Segments
 from bnnviz.figures.palette import Kind
 from bnnviz.figures.plane import PlaneFigure
+from bnnviz.figures.ranges import joined
 
 DRAW = Kind("draw, by weight", "circle", "blue", True)
 MEAN = Kind("mean", "x", "ink", False)

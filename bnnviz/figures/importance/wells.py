@@ -9,8 +9,9 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Bars, Drawing, Line, Mark, Points, Rule, extent, gapped, padded
+from bnnviz.figures.marks import Axis, Bars, Drawing, Line, Mark, Points, Rule
 from bnnviz.figures.palette import DOT, Kind
+from bnnviz.figures.ranges import extent, gapped, padded
 
 BELOW = 0.1  # of the height: the position of points below the axis
 POINT = Kind("HMC's points", "circle", "purple", True)

@@ -11,7 +11,8 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import SHARES, Figure
-from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Panels, chain, curve, extent, padded
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Panels, chain, curve
+from bnnviz.figures.ranges import extent, padded
 
 SHADE = 0.16
 _LABELS = {"pixels": "change of each pixel (of 1)", "scaled": "change of each input (sd)"}

@@ -12,21 +12,9 @@ from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import (
-    SERIES,
-    Axis,
-    Drawing,
-    Line,
-    Mark,
-    Points,
-    Rule,
-    chain,
-    curve,
-    extent,
-    scores,
-    series_kind,
-)
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Points, Rule, chain, curve, scores, series_kind
 from bnnviz.figures.palette import DOT
+from bnnviz.figures.ranges import extent
 from bnnviz.figures.sources import is_array
 
 DASH = (7, 4)

@@ -12,23 +12,10 @@ from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import (
-    SQUARE,
-    Axis,
-    Band,
-    Drawing,
-    Image,
-    Line,
-    Mark,
-    Points,
-    chain,
-    extent,
-    future,
-    gapped,
-    whiskers,
-)
+from bnnviz.figures.marks import SQUARE, Axis, Band, Drawing, Image, Line, Mark, Points, chain, future, whiskers
 from bnnviz.figures.palette import PICKED, Kind
 from bnnviz.figures.plane import level_line
+from bnnviz.figures.ranges import extent, gapped
 from bnnviz.numerals import general
 
 if TYPE_CHECKING:

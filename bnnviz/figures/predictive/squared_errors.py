@@ -11,8 +11,9 @@ from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Points, Segments, chain, extent, log_ticks, padded
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Points, Segments, chain
 from bnnviz.figures.palette import Kind
+from bnnviz.figures.ranges import extent, log_ticks, padded
 
 VIOLIN, BOX = 0.42, 0.11  # half their heights, in units of the places
 OUTSIDE = Kind("beyond the whiskers", "dot", "ink", True)

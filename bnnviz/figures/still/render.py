@@ -10,8 +10,9 @@ import holoviews as hv
 import numpy as np
 
 from bnnviz.figures import marks as m
-from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, padded
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels
 from bnnviz.figures.palette import FONT, Palette
+from bnnviz.figures.ranges import padded
 from bnnviz.figures.still.style import PAINTS, PIXELS, POINT, apply
 
 ID = "id"
