@@ -8,6 +8,7 @@ from typing import Any
 
 import holoviews as hv
 import numpy as np
+from bokeh.core.properties import value
 
 from bnnviz.figures import marks as m
 from bnnviz.figures.marks import Axis, Drawing, Mark, Panels
@@ -231,7 +232,8 @@ def _text(mark: m.Text, dims: Any, ends: Any, palette: Palette) -> list[Any]:
     for colour in dict.fromkeys(colours):
         own = colours == colour
         labels = hv.Labels((x[own], y[own], texts[own]), list(dims), "text")
-        bokeh = {"text_color": colour, "text_font": FONT, "text_font_size": f"{mark.size:g}px"}
+        # A plain text would be the name of a column.
+        bokeh = {"text_color": colour, "text_font": value(FONT), "text_font_size": f"{mark.size:g}px"}
         found.append((labels, bokeh, {"color": colour, "size": mark.size * POINT}, {}))
     return found
 
