@@ -28,7 +28,11 @@ def main() -> None:
 
         run()
     except (MemoryError, ImportError, OSError, RuntimeError, SystemError) as error:
-        if not any(_is_out_of_memory(each) for each in _chain(error)):
+        known = (
+            isinstance(each, MemoryError) or getattr(each, "errno", None) == errno.ENOMEM for each in _chain(error)
+        )
+        named = (words in str(each).lower() for each in _chain(error) for words in _NO_MEMORY)
+        if not (any(known) or any(named)):
             raise
         sys.exit("bnnviz: The process may use too little memory; raise its limit (ulimit -v), or free memory.")
 
@@ -53,11 +57,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    known = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
-    return known or any(words in str(error).lower() for words in _NO_MEMORY)
 
 
 if __name__ == "__main__":

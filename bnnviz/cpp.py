@@ -44,14 +44,6 @@ def version(compiler: str) -> str:
     return found.stdout.partition("\n")[0]
 
 
-def compiled_library(source: Path, folder: Path, compiler: str, options: Sequence[str] = ()) -> Path:
-    """Compile C++ to a library in a folder."""
-    made = folder / f"{source.stem}.so"
-    usual = ["-std=c++17", "-O3", "-shared", "-fPIC"]
-    subprocess.run([compiler, *usual, *options, str(source), "-o", str(made)], check=True, capture_output=True)
-    return made
-
-
 def library(source: Path, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> ctypes.CDLL | None:
     """Return the library of a C++ file, compiled if necessary; None if that fails."""
     return _library(source, tuple(headers), tuple(options))
@@ -68,7 +60,7 @@ def _library(source: Path, headers: tuple[Path, ...], options: tuple[str, ...]) 
                 return ctypes.CDLL(str(path))
             except OSError as error:
                 log.warning("The library %s could not be loaded (%s); it is compiled again.", path, error)
-        _compile(source, path, [*_including(headers), *options])
+        _compile(source, path, [*(f"-I{folder}" for folder in {header.parent for header in headers}), *options])
         return ctypes.CDLL(str(path))
     except (OSError, subprocess.CalledProcessError, BnnvizError) as error:  # BnnvizError without a home folder
         log.debug("%s could not be compiled: %s", source.name, error)
@@ -104,16 +96,15 @@ def _place(source: Path, headers: tuple[Path, ...], options: tuple[str, ...]) ->
     return paths.compiled() / f"{source.stem}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
 
 
-def _including(headers: tuple[Path, ...]) -> list[str]:
-    return [part for folder in {header.parent for header in headers} for part in ("-I", str(folder))]
-
-
 def _compile(source: Path, path: Path, options: list[str]) -> None:
     found = compiler()
     if found is None:
         raise FileNotFoundError("no C++ compiler")
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
-        compiled_library(source, Path(work), found, options).replace(path)
+        made = Path(work) / path.name
+        usual = ["-std=c++17", "-O3", "-shared", "-fPIC"]
+        subprocess.run([found, *usual, *options, str(source), "-o", str(made)], check=True, capture_output=True)
+        made.replace(path)
     with contextlib.suppress(OSError):  # another process may do the same
         remove_oldest(path.parent, "*.so", _KEPT)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,10 @@ from bnnviz.errors import no_attribute
 from bnnviz.figures import MODULES
 
 _STILL = {"linked": "brushing", "page": "output", "save": "output", "use": "style"}
+_FIGURE = re.compile(r"^def ([a-z]\w*)\([^)]*\) -> (?:Drawing|Panels)", re.MULTILINE)
+#: Modules by figure: each public function that returns a `Drawing`, or several in `Panels`.
 _HOMES = {
-    name: module
-    for name, module in MODULES.items()
-    if f"\ndef {name}(" in (Path(__file__).parents[1] / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
+    name: module for module, path in MODULES.items() for name in _FIGURE.findall(path.read_text(encoding="utf-8"))
 } | {name: f"bnnviz.figures.still.{module}" for name, module in _STILL.items()}
 #: What the documentation of all figures has between the parameters and the example.
 _SHARED = """
@@ -98,7 +99,7 @@ def stub() -> str:
     """Return the types of all figures, for type checkers and editors (imports HoloViews)."""
     figures = {name: __getattr__(name) for name in __all__}
     return _STUB + "".join(
-        f'\n\ndef {name}{inspect.signature(figure)}:\n    """{inspect.getdoc(figure).splitlines()[0]}"""\n'
+        f'\ndef {name}{inspect.signature(figure)}:\n    """{inspect.getdoc(figure).splitlines()[0]}"""\n'
         for name, figure in figures.items()
     )
 

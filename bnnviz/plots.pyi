@@ -9,146 +9,110 @@ import holoviews as hv
 from bnnviz.api.posterior import BNN
 from bnnviz.experiments.table import Result
 
-
 def acf(source: 'Any', variables: 'str | Sequence[str] | None' = None, *, lags: 'int' = 100, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
     """Plot the autocorrelation of draws, which determines their effective sample size."""
-
 
 def density(source: 'Any', variables: 'str | Sequence[str] | None' = None, *, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
     """Plot a kernel density estimate of draws, computed by ArviZ."""
 
-
 def pair(source: 'Any', variables: 'str | Sequence[str] | None' = None, *, divergences: 'bool' = True, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
     """Plot draws in each pair of variables and mark divergent draws."""
-
 
 def ratios(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot a box plot of rate / envelope at all proposals."""
 
-
 def thinning(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the rate, the envelope and the proposals along a segment of a path."""
-
 
 def trace(source: 'Any', variables: 'str | Sequence[str] | None' = None, *, chains: 'int' = 8, points: 'bool' = False, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
     """Plot the draws of each chain in the order of sampling."""
 
-
 def trajectory(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the last part of the path of a chain in two dimensions, with its events."""
-
 
 def weights(source: 'Any', variables: 'str | Sequence[str] | None' = None, *, most: 'int' = 60, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot a heat map of correlations of the weights of a network or of other variables."""
 
-
-def attack(source: 'Any', *, figure: "Literal['accuracy', 'entropy', 'both']" = 'both', dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
+def attack(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
     """Plot accuracy and mean predictive entropy of attacked rows against the step size, with 95 % intervals."""
-
 
 def calibration(source: 'Any', observed: 'Any' = None, *, bins: 'int' = 10, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the calibration of predictions: a reliability diagram for classes, coverage of intervals for numbers."""
 
-
-def class_probabilities(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
-    """Plot class probabilities of one row by one or several methods, with 95 % intervals over the draws."""
-
+def pit(source: 'Any', *, bins: 'int' = 10, dark: 'bool' = False) -> 'hv.Overlay':
+    """Plot a histogram of probability integral transforms (PIT) of the observations."""
 
 def confusion(source: 'Any', observed: 'Any' = None, *, classes: 'Sequence[str] | None' = None, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the confusion matrix of the test rows, coloured by the proportion of each observed class."""
 
-
 def entropy(source: 'Any', outside: 'Any' = None, *, kind: "Literal['ecdf', 'histogram']" = 'ecdf', base: 'float' = 2.718281828459045, top: 'float | None' = None, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot predictive entropies of test rows (solid) and out-of-distribution rows (dashed)."""
-
 
 def functions(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the predictions of individual draws."""
 
-
-def pit(source: 'Any', *, bins: 'int' = 10, dark: 'bool' = False) -> 'hv.Overlay':
-    """Plot a histogram of probability integral transforms (PIT) of the observations."""
-
-
 def prediction(source: 'Any', *, observations: 'bool' = False, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the predictions of a network for up to 400 evenly spaced draws."""
-
 
 def prior_predictive(posterior: 'BNN', *, seed: 'int' = 0, observations: 'bool' = False, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the predictions of a network for 400 draws from its prior, and the data."""
 
-
 def probability(source: 'Any', *, bins: 'int' = 10, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot a histogram over draws of a class probability of one row, with a fitted beta density."""
 
+def class_probabilities(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
+    """Plot class probabilities of one row by one or several methods, with 95 % intervals over the draws."""
 
 def relevance(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the relevance of the columns of a table with 95 % intervals, the largest 25 first."""
 
-
 def roc(source: 'Any', observed: 'Any' = None, *, positive: 'int | None' = None, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the mean ROC curve over draws, with envelopes that contain 80, 95 and 99 % of the curves."""
-
 
 def spread(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the standard deviation over draws of the probability of class 1 as a function of two inputs."""
 
-
 def squared_errors(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot violin and box plots of squared errors on a logarithmic axis, with their means."""
-
-
-def density_ratio(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
-    """Plot the ratio of the known density to the density of the draws of each sampler, estimated by KLIEP."""
-
-
-def functionals(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
-    """Plot the accepted functionals as densities, with the target density and the draws of HMC."""
-
 
 def history(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the mean and standard deviation of a score of the predictions for each iteration."""
 
-
 def population(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot proposals as ellipses of two standard deviations, with draws sized by weight and resampled draws."""
-
 
 def weight_ess(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the effective sample size of weights, :math:`1 / \sum_i \bar w_i^2`, relative to the number of draws."""
 
+def functionals(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
+    """Plot the accepted functionals as densities, with the target density and the draws of HMC."""
 
-def bands(source: 'Sequence[Mapping[str, Any]]', *, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
-    """Plot a grid of prediction bands with a row for each data set and a column for each sampler."""
-
+def density_ratio(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
+    """Plot the ratio of the known density to the density of the draws of each sampler, estimated by KLIEP."""
 
 def panels(source: 'Sequence[tuple[str, str, dict[str, Any]]]', *, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
     """Plot recorded parts of frames in a grid with two columns."""
 
+def bands(source: 'Sequence[Mapping[str, Any]]', *, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
+    """Plot a grid of prediction bands with a row for each data set and a column for each sampler."""
 
 def published(source: 'Sequence[Result]', *, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
     """Plot published values (hollow) and measured values (filled) with two standard errors."""
 
-
 def race(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot errors of mean and standard deviation against the number of gradients, with logarithmic axes."""
 
-
-def sweep(source: 'Sequence[Mapping[str, Any]]', measures: 'Mapping[str, str]', *, column: 'str' = 'setting', x: 'str' = 'value', series: 'str' = 'sampler', dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
+def sweep(source: 'Sequence[Mapping[str, Any]]', measures: 'Mapping[str, str]', *, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
     """Plot metrics of many runs against a setting on a logarithmic axis, with one standard error."""
-
 
 def linked(*figures: 'hv.Overlay | hv.Layout', dark: 'bool' = False) -> 'list[hv.DynamicMap]':
     """Link figures so that draws selected in one figure are highlighted in all."""
 
-
 def page(figure: 'Any', title: 'str', *above: 'str', below: 'str' = '', dark: 'bool | None' = None) -> 'str':
     """Return a self-contained HTML page with a figure."""
 
-
 def save(figure: 'Any', out: 'str | os.PathLike[str]', *, title: 'str' = '', dpi: 'int' = 200) -> 'Path':
     """Write a figure to a file."""
-
 
 def use(*backends: 'str') -> 'None':
     """Set the backends for which figures are styled. The default is all installed backends."""

@@ -151,25 +151,19 @@ def _check_points(name: str, value: Any, owner: str) -> list[list[float]] | None
         raise BnnvizError(f"{owner}: {name} must be a list of rows {_POINT_FORM}, not {short_repr(value)}.", name)
     if len(value) > MOST_POINTS:
         raise BnnvizError(f"{owner}: {name} has {len(value)} rows; give at most {MOST_POINTS}.", name)
-    rows = [_check_point(name, i + 1, row, owner) for i, row in enumerate(value)]
-    if len({len(row) for row in rows}) > 1:
+    for number, row in enumerate(value, 1):
+        place = f"{owner}: row {number} of {name}"
+        if not isinstance(row, list | tuple) or len(row) not in (2, 3):
+            raise BnnvizError(f"{place} must be {_POINT_FORM}, not {short_repr(row)}.", name)
+        for item in row:
+            if isinstance(item, bool) or not isinstance(item, int | float) or not abs(item) <= _POINT_LIMIT:
+                reach = f"{-_POINT_LIMIT:g} to {_POINT_LIMIT:g}"
+                raise BnnvizError(f"{place} has {short_repr(item)}; give numbers from {reach}.", name)
+    if len({len(row) for row in value}) > 1:
         raise BnnvizError(
             f"{owner}: some rows of {name} have 2 numbers and some 3; give all rows as {_POINT_FORM}.", name
         )
-    return rows
-
-
-def _check_point(name: str, number: int, row: Any, owner: str) -> list[float]:
-    if not isinstance(row, list | tuple) or len(row) not in (2, 3):
-        raise BnnvizError(f"{owner}: row {number} of {name} must be {_POINT_FORM}, not {short_repr(row)}.", name)
-    for item in row:
-        if isinstance(item, bool) or not isinstance(item, int | float) or not abs(item) <= _POINT_LIMIT:
-            raise BnnvizError(
-                f"{owner}: row {number} of {name} has {short_repr(item)}; give numbers from"
-                f" {-_POINT_LIMIT:g} to {_POINT_LIMIT:g}.",
-                name,
-            )
-    return [float(item) for item in row]
+    return [[float(item) for item in row] for row in value]
 
 
 def _check_number(setting: dict[str, Any], value: Any, owner: str) -> float | int | None:

@@ -19,18 +19,6 @@ _WHOLE = {"flex": "0 0 auto", "max-height": "none"}  # as high as their content
 _SHEETS = [SHEETS["text"], styles(__file__)["title"]]
 
 
-class _Section:
-    """Show the cards of one paper under its title."""
-
-    def __init__(self, paper: Paper, cards: Sequence[ExperimentCard]) -> None:
-        self.paper, self.cards = paper, cards
-        doi = f" doi:{paper.doi}." if paper.doi else ""
-        text = f"{html.escape(paper.authors)}.{html.escape(doi)} {html.escape(paper.about)}"
-        text = f"<h2>{html.escape(paper.title)}</h2><p>{text}</p>"
-        head = Text(text, margin=(16, 2, 8, 2), stylesheets=_SHEETS)
-        self.root = WideColumn(head, *(card.root for card in cards), styles=_WHOLE)
-
-
 class PapersPage(TextPage):
     """Show the papers."""
 
@@ -40,11 +28,8 @@ class PapersPage(TextPage):
         super().__init__(dark, flags)
         made = {e.name: ExperimentCard(e, *records(e.name), self._readdress) for e in EXPERIMENTS.values()}
         self.cards = list(made.values())
-        self._sections = [
-            _Section(paper, [card for card in self.cards if paper_of(card.experiment) is paper]) for paper in PAPERS
-        ]
         self._about = Text(margin=(14, 2, 4, 2), stylesheets=_SHEETS)
-        self._lay_out(self._about, *(section.root for section in self._sections))
+        self._lay_out(self._about, *map(self._section, PAPERS))
         self._dress()
         requested = [made[name] for name in opened if name in made]
         for card in requested:
@@ -52,7 +37,14 @@ class PapersPage(TextPage):
         self._summarize([f"There is no experiment {name[:40]!r}." for name in opened if name not in made])
         self._readdress()
 
-    # ---- helpers ------------------------------------------------------------------------------------------
+    def _section(self, paper: Paper) -> WideColumn:
+        """Return the cards of a paper under its title."""
+        doi = f" doi:{paper.doi}." if paper.doi else ""
+        about = html.escape(f"{paper.authors}.{doi} {paper.about}")
+        text = f"<h2>{html.escape(paper.title)}</h2><p>{about}</p>"
+        head = Text(text, margin=(16, 2, 8, 2), stylesheets=_SHEETS)
+        cards = (card.root for card in self.cards if paper_of(card.experiment) is paper)
+        return WideColumn(head, *cards, styles=_WHOLE)
 
     def _summarize(self, unknown: Sequence[str]) -> None:
         """Write the heading of the page, the number of measured experiments, and messages on unknown names."""

@@ -93,9 +93,8 @@ class PopulationPage(RunPage):
             self.session.begin(spec)
 
     def _card(self, view: View) -> Card:
-        if view.needs[0] != _PLANE:
-            return Card(view)
-        return Card(view, tools=[self.plane.kind], below=[self.plane.coordinates, self.plane.note])
+        plane = {"tools": [self.plane.kind], "below": [self.plane.coordinates, self.plane.note]}
+        return Card(view, **plane if view.needs[0] == _PLANE else {})
 
     def _arrange(self, emits: set[str], kind: str | None) -> None:
         """Share the stage among the cards that a run feeds; its predictions are of this kind."""

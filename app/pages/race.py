@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import panel_material_ui as pmui
+
 from bnnviz.figures import listing
 from bnnviz.figures.live.view import View
 from bnnviz.specs import catalogue
@@ -17,6 +19,7 @@ from bnnviz_app.components.run.race_cards import EntryCard, RaceTransport
 from bnnviz_app.pages.base import RunPage, preset
 
 CURVES = "curves"
+_SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
 
 
 class RacePage(RunPage):
@@ -54,7 +57,9 @@ class RacePage(RunPage):
         return self.controls.root
 
     def _transport(self) -> RaceTransport:
-        self.pictures = race_cards.picture_switch()
+        look = {"size": "small", "margin": (4, 4, 0, 8), "sx": _SWITCH}
+        titles = race_cards.TITLES
+        self.pictures = pmui.RadioButtonGroup(options=[*titles.values()], value=titles["path"], visible=False, **look)
         self.pictures.param.watch(lambda event: self._picture(), "value")
         return RaceTransport(self.session, self.pictures)
 

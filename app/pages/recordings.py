@@ -64,23 +64,17 @@ class RecordingsPage(TextPage):
             "<p>Runs on disk. Choose one to see its results, or several to compare them.<br>Folder:"
             f" <code>{html.escape(str(paths.recordings()))}</code>.</p>"
         )
-        body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", styles=_WHOLE)
+        again = button("Refresh", lambda: self._reload(self.list.chosen), margin=(6, 2), min_height=32, align="center")
+        # A Paper would show its contents after the rest of the page, which would move.
+        left = WideColumn(again, self.list.root, margin=(0, 18, 10, 0), styles=_LIST)
+        figures = pn.Column(self._quantity, self._words, self.figures, styles=_REST)
+        beside = pn.FlexBox(self._table, figures, sizing_mode="stretch_width")
+        right = WideColumn(self._text, self.actions.root, beside, styles=_SHOWN)
+        body = pn.FlexBox(left, right, sizing_mode="stretch_width", styles=_WHOLE)
         self._lay_out(head, self._message.root, body)
         self._outer.append(self.actions.dialog.root)
         super()._dress()
         self._reload(chosen)
-
-    def _left(self) -> WideColumn:
-        """Return the list of recordings and its actions."""
-        again = button("Refresh", lambda: self._reload(self.list.chosen), margin=(6, 2), min_height=32, align="center")
-        # A Paper would show its contents after the rest of the page, which would move.
-        return WideColumn(again, self.list.root, margin=(0, 18, 10, 0), styles=_LIST)
-
-    def _right(self) -> pn.Column:
-        """Return the texts and figures of the chosen recordings."""
-        figures = pn.Column(self._quantity, self._words, self.figures, styles=_REST)
-        beside = pn.FlexBox(self._table, figures, sizing_mode="stretch_width")
-        return WideColumn(self._text, self.actions.root, beside, styles=_SHOWN)
 
     def _pane(self, **params: Any) -> Text:
         return Text(stylesheets=_SHEETS, **params)
@@ -101,7 +95,9 @@ class RecordingsPage(TextPage):
         except BnnvizError as error:
             self._text.object += f"<p class='error'>{html.escape(error.message.text)}</p>"
             self._table.object, self._kept = "", {}
-        shared = _shared([kept.names for kept in self._kept.values()])
+        every = [kept.names for kept in self._kept.values()]
+        common = set.intersection(*map(set, every)) if every else set()
+        shared = [name for name in every[0] if name in common] if every else []
         self._quantity.visible = bool(shared)
         value = self._coordinate.value if self._coordinate.value in shared else (shared[0] if shared else None)
         others = [name for name in shared if name != value]
@@ -128,9 +124,8 @@ class RecordingsPage(TextPage):
         self._words.object = f"<p>{html.escape(label)}. {'; '.join(known)}{'.' if known else ''}</p>"
         against = self._against.value if self._against.value != label else None
         found = [sources.exported(name, each) for name, each in self._kept.items()]
-        figures = (
-            [plots.pair(found, [label, against], dark=self.dark)] if against is not None and len(found) == 1 else []
-        )
+        alone = against is not None and len(found) == 1
+        figures = [plots.pair(found, [label, against], dark=self.dark)] if alone else []
         figures += [plots.trace(found, label, dark=self.dark), plots.density(found, label, dark=self.dark)]
         if all(each.log_weights is None for each in found):
             figures.append(plots.acf(found, label, dark=self.dark))
@@ -142,12 +137,6 @@ class RecordingsPage(TextPage):
     def _dress(self) -> None:
         super()._dress()
         self._show()
-
-
-def _shared(names: list[list[str]]) -> list[str]:
-    """Return the coordinates that all have, in the order of the first."""
-    others = [set(each) for each in names[1:]]
-    return [name for name in names[0] if all(name in other for other in others)] if names else []
 
 
 build = RecordingsPage.build

@@ -6,7 +6,7 @@ from typing import Any
 
 import panel_material_ui as pmui
 
-from bnnviz.figures.comparison.course import MEASURES
+from bnnviz.figures.comparison.race import MEASURES
 from bnnviz.figures.live.view import View
 from bnnviz.specs import catalogue
 from bnnviz.specs.race import ImageRaceSpec
@@ -34,16 +34,15 @@ _ROWS = (
     (("entropy", 3), ("reliability", 3), ("attack", 3), ("course", 3), "minmax(0, 1fr)"),
     (("table", 12), "minmax(132px, 0.5fr)"),
 )
-_GRID = "\n".join(
-    f'"{" ".join(name for name, wide in areas for _ in range(wide))}" {height}' for *areas, height in _ROWS
-)
+_LINES = [f'"{" ".join(name for name, wide in areas for _ in range(wide))}" {height}' for *areas, height in _ROWS]
+_GRID = "\n".join(["", *_LINES, f"/ {_COLUMNS}", ""])
 
 
 class UncertaintyPage(RunPage):
     """Show the uncertainty of samplers."""
 
     name = "uncertainty"
-    parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), f"\n{_GRID}\n/ {_COLUMNS}\n"
+    parts, grid = (_DIGIT, _ENTROPY, "reliability", *_ATTACKS, _COURSE, "turned"), _GRID
     transport_class = RaceTransport
 
     @classmethod

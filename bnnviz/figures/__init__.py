@@ -7,9 +7,9 @@ runs (`bnnviz.plots` renders what it returns). Modules are found by their files:
 from pathlib import Path
 
 _FOLDERS = ("chain", "predictive", "importance", "comparison")
-#: Modules of figures, by subject.
+#: Modules of figures and their files, by subject.
 MODULES = {
-    path.stem: f"{__name__}.{folder}.{path.stem}"
+    f"{__name__}.{folder}.{path.stem}": path
     for folder in _FOLDERS
     for path in sorted((Path(__file__).parent / folder).glob("[a-z]*.py"))
 }

@@ -13,15 +13,11 @@ SHARES = (-0.07, 1.07)
 
 
 class Figure:
-    """Turn the parts of a frame into marks.
-
-    A subclass sets `name`, `title` and `needs`, the parts of a frame that it reads, and implements `draw`. The
-    reader's choices are attributes; `draw` depends only on these, on the scene and on its part.
-    """
+    """Turn the parts of a frame into marks; `draw` depends only on its part, the scene and the reader's choices."""
 
     name: ClassVar[str]
     title: str = ""
-    needs: ClassVar[tuple[str, ...]]
+    needs: ClassVar[tuple[str, ...]]  # the parts of a frame that it reads
     x: Axis = Axis("", (0.0, 1.0), "exact")  # the axes, where a drawing has no others
     y: Axis = Axis("", (0.0, 1.0), "exact")
     always: Sequence[Mark] = ()  # under all other marks

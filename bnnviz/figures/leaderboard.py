@@ -10,97 +10,60 @@ from bnnviz.figures.palette import LIGHT
 
 
 class Column(NamedTuple):
-    """A column of the table: name, heading, description and number format.
-
-    ``form`` is one of "small" (two significant digits), "count" and "rhat"; ``best`` is 1 if larger is better, -1
-    if smaller is better, and 0 otherwise.
-    """
+    """A column of the table."""
 
     name: str
     head: str
-    doc: str
-    form: str = "small"
-    best: int = -1
+    form: str = "small"  # two significant digits, "count" or "rhat"
+    best: int = -1  # 1 if larger is better, -1 if smaller is better, 0 otherwise
+
+    @property
+    def doc(self) -> str:
+        """The definition of its numbers."""
+        return _DEFINITIONS[self.name]
 
 
-RANK = "Rank in the race; samplers without a significant difference share a range of ranks, such as 1–2."
 COLUMNS = (
-    Column(
-        "error",
-        "error",
-        "How wrong the draws are: the root of half the sum of squares of the errors of means and of sds. 0 is right.",
-    ),
-    Column(
-        "error_low",
-        "from",
-        "The error two standard errors lower, by the jackknife over chains of its logarithm.",
-        best=0,
-    ),
-    Column("error_high", "to", "The error two standard errors higher.", best=0),
-    Column(
-        "error_mean", "mean", "The root mean square error of the means of all coordinates, in true standard deviations."
-    ),
-    Column(
-        "error_sd",
-        "sd",
-        "The root mean square of sd / true sd - 1 over all coordinates: 0.1 is 10 % too wide or too narrow.",
-    ),
-    Column(
-        "rhat",
-        "R-hat",
-        "How far chains differ from each other in the first principal component; below 1.01 they agree.",
-        form="rhat",
-    ),
-    Column(
-        "ess",
-        "ESS",
-        "Number of equally informative independent draws: bulk, of the first principal component, all chains.",
-        form="count",
-        best=1,
-    ),
-    Column("ess_per_s", "ESS/s", "ESS per second of this sampler, warm-up included.", best=1),
-    Column(
-        "ess_per_million",
-        "ESS/10⁶ grad.",
-        "ESS by a million gradients of single data rows, warm-up included.",
-        form="count",
-        best=1,
-    ),
-    Column("draws", "draws", "Draws of each chain.", form="count", best=1),
-    Column(
-        "nll",
-        "NLL",
-        "The mean negative log predictive density of the test rows, for numbers that of the standardised target.",
-    ),
-    Column(
-        "rmse", "RMSE", "The root mean square error of the predictive mean on the test rows, in units of the target."
-    ),
-    Column("accuracy", "accuracy", "The share of the test rows whose class is the likeliest.", best=1),
-    Column(
-        "ece",
-        "ECE",
-        "Expected calibration error: how far confidence is from the share that is right, on the test rows, 15 bins.",
-    ),
-    Column(
-        "auroc",
-        "AUROC",
-        "The probability that an image out of distribution has more entropy than a test image; 0.5 is chance.",
-        best=1,
-    ),
-    Column(
-        "gradients",
-        "gradients",
-        "Gradients of single data rows that were spent, tuning and warm-up included.",
-        form="count",
-        best=0,
-    ),
-    Column("seconds", "seconds", "Seconds of this sampler."),
-    Column(
-        "device_seconds",
-        "seconds busy",
-        "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block.",
-    ),
+    Column("error", "error"),
+    Column("error_low", "from", best=0),
+    Column("error_high", "to", best=0),
+    Column("error_mean", "mean"),
+    Column("error_sd", "sd"),
+    Column("rhat", "R-hat", "rhat"),
+    Column("ess", "ESS", "count", 1),
+    Column("ess_per_s", "ESS/s", best=1),
+    Column("ess_per_million", "ESS/10⁶ grad.", "count", 1),
+    Column("draws", "draws", "count", 1),
+    Column("nll", "NLL"),
+    Column("rmse", "RMSE"),
+    Column("accuracy", "accuracy", best=1),
+    Column("ece", "ECE"),
+    Column("auroc", "AUROC", best=1),
+    Column("gradients", "gradients", "count", 0),
+    Column("seconds", "seconds"),
+    Column("device_seconds", "seconds busy"),
 )
+RANK = "Rank in the race; samplers without a significant difference share a range of ranks, such as 1–2."
+_DEFINITIONS = {
+    "error": "How wrong the draws are: the root of half the sum of squared errors of means and of sds. 0 is right.",
+    "error_low": "The error two standard errors lower, by the jackknife over chains of its logarithm.",
+    "error_high": "The error two standard errors higher.",
+    "error_mean": "The root mean square error of the means of all coordinates, in true standard deviations.",
+    "error_sd": "The root mean square of sd / true sd - 1 over all coordinates: 0.1 is 10 % too wide or too narrow.",
+    "rhat": "How far chains differ from each other in the first principal component; below 1.01 they agree.",
+    "ess": "Number of equally informative independent draws: bulk, of the first principal component, all chains.",
+    "ess_per_s": "ESS per second of this sampler, warm-up included.",
+    "ess_per_million": "ESS by a million gradients of single data rows, warm-up included.",
+    "draws": "Draws of each chain.",
+    "nll": "The mean negative log predictive density of the test rows, for numbers that of the standardised target.",
+    "rmse": "The root mean square error of the predictive mean on the test rows, in units of the target.",
+    "accuracy": "The share of the test rows whose class is the likeliest.",
+    "ece": "Expected calibration error: how far confidence is from the share that is right, on the test rows, 15 bins.",
+    "auroc": "The probability that an image out of distribution has more entropy than a test image; 0.5 is chance.",
+    "gradients": "Gradients of single data rows that were spent, tuning and warm-up included.",
+    "seconds": "Seconds of this sampler.",
+    "device_seconds": "CPU time of the thread that computed it; on a GPU from the first to the last kernel of a block.",
+}
 SCORES = ("nll", "rmse", "accuracy", "ece", "auroc")
 _ERRORS = ("error", "error_low", "error_high", "error_mean", "error_sd")
 _STYLE = """<style>

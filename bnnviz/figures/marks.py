@@ -7,14 +7,16 @@ the same on a light and on a dark page. A mark without points is drawn nowhere, 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bnnviz.figures.palette import Kind
+from bnnviz.figures.ranges import Ends, extent, joined
 
 #: Dashes of series, since colour alone does not distinguish lines for every reader.
 DASHES = ((), (8, 4), (2, 3), (10, 3, 2, 3), (5, 2), (14, 4), (1, 2), (6, 3, 1, 3))
@@ -46,10 +48,7 @@ def series_kind(number: int) -> Kind:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mark:
-    """The base class of marks: a colour, an entry in the legend, and whether a run changes them.
-
-    ``still`` marks are sent to the browser only when they change.
-    """
+    """The base class of marks: a colour, and an entry in the legend; ``still`` ones seldom change."""
 
     columns: ClassVar[tuple[str, ...]] = ()
     colour: str = "ink"
@@ -112,11 +111,7 @@ class Bars(Mark):
 
 @dataclass(frozen=True, eq=False)
 class Points(Mark):
-    """Marks at points, as large as ``size`` pixels.
-
-    ``alpha`` and ``scale`` are the opacity and relative size of each point. ``ids`` are integers that identify
-    points: the step of an event, or the draw in linked figures. Points that are ``editable`` may be moved.
-    """
+    """Marks at points, as large as ``size`` pixels."""
 
     columns = ("x", "y", "alpha", "scale", "id_high", "id_low")
     x: Any
@@ -125,10 +120,10 @@ class Points(Mark):
     size: float = 8.0
     width: float = 1.6
     fill: str = ""
-    alpha: Any = None
-    scale: Any = None
-    ids: Any = None
-    editable: bool = False
+    alpha: Any = None  # the opacity of each point
+    scale: Any = None  # the relative size of each point
+    ids: Any = None  # of points: the step of an event, or the draw in linked figures
+    editable: bool = False  # whether they may be moved
     colour: str = field(default="", kw_only=True)
 
     @property
@@ -143,7 +138,7 @@ class Points(Mark):
 
     @property
     def id_high(self) -> Any:
-        """Part of the ids: a float32 holds whole numbers up to 2^24."""
+        """The first part of the ids: a float32 holds whole numbers up to 2^24."""
         return None if self.ids is None else np.asarray(self.ids) // PAGE
 
     @property
@@ -231,35 +226,26 @@ class Area(Mark):
     columns = ("x", "y")
     polygons: Sequence[Sequence[np.ndarray]] = ()
 
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to draw."""
-        return not self.polygons
+    @cached_property
+    def _rings(self) -> np.ndarray:
+        """All rings as one line with gaps; where rings overlap, there is a hole."""
+        return joined(ring for polygon in self.polygons for ring in polygon)
 
     @property
-    def column_names(self) -> list[str]:
-        """The names of the columns that are packed."""
-        return list(self.columns)
+    def x(self) -> np.ndarray:
+        """The horizontal coordinates of all rings."""
+        return self._rings[:, 0]
 
-    def packed(self) -> list[np.ndarray]:
-        """Return all rings as one line with gaps; where rings overlap, there is a hole."""
-        rings = joined(ring for polygon in self.polygons for ring in polygon)
-        return [rings[:, 0].astype(np.float32), rings[:, 1].astype(np.float32)]
+    @property
+    def y(self) -> np.ndarray:
+        """The vertical coordinates of all rings."""
+        return self._rings[:, 1]
 
 
-_DATA = frozenset(
-    ("x", "y", "low", "high", "alpha", "scale", "ids", "dx", "dy", "widths", "at", "values", "polygons", "still")
-)
 _STYLES = {
-    mark: tuple(
-        f.name
-        for f in fields(mark)
-        if (f.name not in _DATA or (mark is Image and f.name in ("low", "high"))) and f.name != "hint"
-    )
-    for mark in (Line, Band, Bars, Points, Segments, Arrows, Rule, Text, Image, Area)
+    mark: tuple(f.name for f in fields(mark) if f.name not in {*mark.columns, "ids", "polygons", "still", "hint"})
+    for mark in Mark.__subclasses__()
 }
-
-
 _GETTERS = {mark: attrgetter(*names) for mark, names in _STYLES.items()}
 
 
@@ -270,63 +256,36 @@ def style_of(mark: Mark) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Describe an axis, and how a live figure moves it.
-
-    Parameters
-    ----------
-    ends : (float, float) or None
-        The range to include; None changes nothing.
-    follow : {"grow", "exact", "scroll", "settle", "segment"}
-        A live axis grows in round steps to include its ends, takes them exactly, scrolls when old points leave, or
-        grows and shrinks again after some time. "segment" is for content of a single moment: see ``key``.
-    key : hashable
-        If it changes, the axis starts again instead of growing. With "segment", the number of the visible segment.
-    ticks : dict of float to str, optional
-        Positions of the ticks and their labels.
-    room_at : float, default nan
-        A place where a large mark needs room.
-    """
+    """Describe an axis, and how a live figure moves it."""
 
     label: str = ""
-    ends: tuple[float, float] | None = None
+    ends: Ends = None  # the range to include; None changes nothing
+    #: A live axis grows in round steps to include its ends ("grow"), takes them exactly ("exact"), scrolls when old
+    #: points leave ("scroll"), also shrinks after some time ("settle"), or has content of one moment ("segment").
     follow: str = "grow"
-    key: Hashable = None
+    key: Hashable = None  # if it changes, the axis starts again; with "segment" the number of the visible segment
     ticks: Mapping[float, str] | None = None
     count: int = 5
     whole: bool = False  # ticks at whole numbers only
     turned: bool = False  # words of the ticks
     grid: bool = True
     shown: bool = True
-    room_at: float = float("nan")
+    room_at: float = float("nan")  # a place where a large mark needs room
     memory: int = 20  # frames that "settle" looks back
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """The content of a figure at one instant.
+    """The content of a figure at one instant."""
 
-    Parameters
-    ----------
-    marks : list of Mark
-        In the order of drawing.
-    note : str
-        A few figures for the heading.
-    words : str
-        A description for screen readers; by default the note.
-    equal : bool
-        Whether a unit has one length on both axes.
-    size : (int, int)
-        Pixels of a figure of a finished run, without its legend.
-    """
-
-    marks: Sequence[Mark] = ()
+    marks: Sequence[Mark] = ()  # in the order of drawing
     x: Axis = field(default_factory=Axis)
     y: Axis = field(default_factory=Axis)
     title: str = ""
-    note: str = ""
-    words: str = ""
-    equal: bool = False
-    size: tuple[int, int] = (520, 300)
+    note: str = ""  # a few figures for the heading
+    words: str = ""  # for screen readers; by default the note
+    equal: bool = False  # whether a unit has one length on both axes
+    size: tuple[int, int] = (520, 300)  # pixels of a figure of a finished run, without its legend
 
 
 WIDE, SQUARE = (520, 300), (400, 350)
@@ -365,66 +324,7 @@ def whiskers(x: Any, low: Any, high: Any, width: float = 1.2, **look: Any) -> Se
     return Segments(x, low, np.zeros(low.shape), np.asarray(high, dtype=float) - low, width, **look)
 
 
-def reach(marks: Sequence[Mark]) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+def reach(marks: Sequence[Mark]) -> tuple[Ends, Ends]:
     """Return the ranges of the points of lines and of points."""
     drawn = [mark for mark in marks if isinstance(mark, Line | Points)]
     return extent(*(mark.x for mark in drawn)), extent(*(mark.y for mark in drawn))
-
-
-def joined(lines: Iterable[Any]) -> np.ndarray:
-    """Return lines (points, 2) as one, with gaps between them."""
-    gap = np.full((1, 2), np.nan)
-    return np.concatenate([piece for line in lines for piece in (line, gap)] or [np.empty((0, 2))])
-
-
-def gapped(x: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and y of one line through curves (curves, points) over x, with gaps between them."""
-    rows = np.atleast_2d(np.asarray(rows, dtype=float))
-    if not rows.size:
-        return np.empty(0), np.empty(0)
-    gap = np.full((len(rows), 1), np.nan)
-    return np.tile(np.append(np.asarray(x, dtype=float), np.nan), len(rows)), np.hstack([rows, gap]).ravel()
-
-
-def extent(*arrays: Any) -> tuple[float, float] | None:
-    """Return the smallest and largest finite value, or None without finite values."""
-    flat = [np.asarray(a, dtype=float).ravel() for a in arrays]
-    values = np.concatenate(flat) if flat else np.empty(0)
-    values = values[np.isfinite(values)]
-    return (float(values.min()), float(values.max())) if values.size else None
-
-
-def padded(
-    ends: tuple[float, float] | None, share: float = 0.06, least: float | None = None
-) -> tuple[float, float] | None:
-    """Return ends with room beyond both; equal ends get half of their size, so that ticks can be told apart."""
-    if ends is None:
-        return None
-    low, high = ends
-    if least is None:
-        least = 0.0 if high > low else 0.5 * abs(low) or 0.5
-    room = max(share * (high - low), least)
-    return low - room, high + room
-
-
-def log_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
-    """Return ticks for an axis of logarithms to the base 10: powers of ten, with 2 and 5 where these are few."""
-    low, high = min(low, high), max(low, high)
-    multiples = (1, 2, 5) if high - low <= 2.0 else (1,)
-    step = max(1, int(np.ceil((high - low) / most)))
-    powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
-    values = [(m, p) for p in powers if p % step == 0 for m in multiples]
-    return {p + float(np.log10(m)): _short(m, p) for m, p in values if low - 1e-9 <= p + np.log10(m) <= high + 1e-9}
-
-
-def _short(multiple: int, power: int) -> str:
-    """Write a number short: 0.02, 500, 20k, 1M, 10⁻⁶."""
-    if power < -3 or power > 11:
-        text = "10" + str(power).translate(_SUPERSCRIPTS)
-        return text if multiple == 1 else f"{multiple}×{text}"
-    unit, sign = next((unit, sign) for least, unit, sign in _UNITS if power >= least)
-    return f"{multiple * 10.0 ** (power - unit):.10g}{sign}"
-
-
-_UNITS = ((9, 9, "G"), (6, 6, "M"), (4, 3, "k"), (-3, 0, ""))
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -11,10 +11,9 @@ POWER = 7  # of ten, from which on numbers at axes have an exponent
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours by role. Text has a contrast of 4.5:1 and marks of 3:1 against `surface`, the card of a view.
+    """Colours by role: blue is the target (rate, prediction), orange the present, red the observations.
 
-    Blue is the target (rate, prediction), orange the present, red the observations. Colours with different meanings
-    in one figure are distinguishable for colour-blind readers: a test checks the distances.
+    A test checks contrasts against `surface` (text 4.5:1, marks 3:1) and distances for colour-blind readers.
     """
 
     surface: str
@@ -37,25 +36,14 @@ class Palette:
     def of(self, role: str) -> str:
         """Return the colour of a role, of a series ("chain 3") or contour, or of words over a cell ("over 0.3")."""
         name, _, number = role.partition(" ")
-        if name == "over":
-            return self._readable(float(number))
-        return getattr(self, "chains" if name == "chain" else name)[int(number)] if number else getattr(self, role)
-
-    def _readable(self, share: float) -> str:
-        """Return black or white, whichever has the larger contrast to a cell of this share, from the grid's to blue."""
-        low, high = _channels(self.grid), _channels(self.blue)
-        cell = _luminance(tuple(a + (b - a) * share for a, b in zip(low, high, strict=True)))
+        if name != "over":
+            return getattr(self, "chains" if name == "chain" else name)[int(number)] if number else getattr(self, role)
+        # Black or white, whichever has the larger contrast (WCAG 2) to a cell of this share, from the grid's to blue.
+        low, high = ([int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in (self.grid, self.blue))
+        mixed = [a + (b - a) * float(number) for a, b in zip(low, high, strict=True)]
+        linear = (c / 3294.6 if c <= 10.314 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in mixed)
+        cell = sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
         return "#ffffff" if 1.05 / (cell + 0.05) > (cell + 0.05) / 0.05 else "#000000"
-
-
-def _channels(colour: str) -> tuple[float, ...]:
-    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
-
-
-def _luminance(channels: tuple[float, ...]) -> float:
-    """Return the relative luminance of a colour (WCAG 2)."""
-    linear = (c / 3294.6 if c <= 10.314 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in channels)
-    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 #: On a light page and on a dark one.

@@ -13,35 +13,26 @@ from bnnviz.figures.marks import Drawing
 from bnnviz.figures.sources import is_array, recording_of
 
 
-class FramePart(NamedTuple):
-    """A part of a frame and the scene of its run, {} without a scene."""
-
-    scene: dict[str, Any]
-    part: dict[str, Any]
-
-
-def part(source: Any, name: str, what: str) -> FramePart:
-    """Return a part of a frame."""
+def part(source: Any, name: str, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the scene of a run, {} without one, and a part of its frame."""
     if isinstance(source, Mapping):
         own = {key: as_arrays(value) for key, value in source.items() if key != "scene"}
-        return FramePart(as_arrays(dict(source.get("scene") or {})), own)
-    if callable(getattr(source, "frame", None)) and callable(getattr(source, "scene", None)):
-        found = source.frame([name]).get(name)
-        if not found:
-            raise BnnvizError(f"This {type(source).__name__} shows no {what}, or not yet.", "source")
-        return FramePart(source.scene(), found)
-    recording = recording_of(source)
-    if recording is None:
-        raise BnnvizError(
-            f"{what.capitalize()} cannot be read from {type(source).__name__}: give a Run or a recording.", "source"
-        )
-    from bnnviz.engine.recording.resume import resume
+        return as_arrays(dict(source.get("scene") or {})), own
+    run, problem = source, f"This {type(source).__name__} shows no {what}, or not yet."
+    if not (hasattr(source, "frame") and hasattr(source, "scene")):
+        recording = recording_of(source)
+        if recording is None:
+            raise BnnvizError(
+                f"{what.capitalize()} cannot be read from {type(source).__name__}: give a Run or a recording.", "source"
+            )
+        from bnnviz.engine.recording.resume import resume
 
-    run = resume(recording.folder, target=getattr(recording, "target", None))
+        run = resume(recording.folder, target=getattr(recording, "target", None))
+        problem = f"The recording {recording.name} has no {what}. Run its spec again to draw it."
     found = run.frame([name]).get(name)
     if not found:
-        raise BnnvizError(f"The recording {recording.name} has no {what}. Run its spec again to draw it.", "source")
-    return FramePart(run.scene(), found)
+        raise BnnvizError(problem, "source")
+    return run.scene(), found
 
 
 def drawn(figure: Figure, source: Any, what: str) -> Drawing:
@@ -49,6 +40,11 @@ def drawn(figure: Figure, source: Any, what: str) -> Drawing:
     scene, found = part(source, figure.needs[0], what)
     figure.begin(scene)
     return figure.draw(found)
+
+
+def given(figure: Figure, source: Any, *keys: str) -> Drawing | None:
+    """Return the drawing of a part of a frame, which has these keys; None for other sources."""
+    return drawn(figure, source, "") if isinstance(source, Mapping) and set(keys) <= set(source) else None
 
 
 def as_arrays(value: Any) -> Any:
@@ -68,16 +64,12 @@ def as_arrays(value: Any) -> Any:
 
 
 class ClassPredictions(NamedTuple):
-    """Predictions of a classifier's draws at test rows.
-
-    ``probabilities`` (draws, rows, classes); ``weights`` (draws,) of sum 1, or None; ``observed`` (rows,), class
-    numbers; ``classes``, their names.
-    """
+    """Predictions of a classifier's draws at test rows."""
 
     name: str
-    probabilities: np.ndarray
-    weights: np.ndarray | None
-    observed: np.ndarray
+    probabilities: np.ndarray  # (draws, rows, classes)
+    weights: np.ndarray | None  # (draws,) of sum 1
+    observed: np.ndarray  # (rows,), class numbers
     classes: list[str]
 
     @property
@@ -113,10 +105,8 @@ def class_predictions(
     source: Any, observed: Any = None, classes: Sequence[str] | None = None, name: str | None = None
 ) -> ClassPredictions:
     """Return the predicted class probabilities of test rows."""
-    if isinstance(source, ClassPredictions):
-        return source
     if is_array(source) or isinstance(source, list):
-        return _given(np.asarray(source, dtype=float), observed, classes, name)
+        return _of_array(np.asarray(source, dtype=float), observed, classes, name)
     from bnnviz.engine.evaluation import metrics
     from bnnviz.engine.evaluation.predictions import observed_rows
 
@@ -136,7 +126,7 @@ def _named(source: Any) -> str:
     return recording.name if recording is not None else getattr(spec, "sampler", "predictions")
 
 
-def _given(
+def _of_array(
     probabilities: np.ndarray, observed: Any, classes: Sequence[str] | None, name: str | None
 ) -> ClassPredictions:
     if observed is None:
@@ -153,9 +143,9 @@ def _given(
     count = probabilities.shape[2]
     if observed.dtype.kind not in "biu" or observed.min() < 0 or observed.max() >= count:
         raise BnnvizError(f"observed holds class numbers, whole ones from 0 to {count - 1}.", "observed")
-    if classes is not None and len(classes) != count:
-        raise BnnvizError(f"There are {count} classes and {len(classes)} names of classes.", "classes")
-    labels = list(classes) if classes is not None else [str(k) for k in range(count)]
+    labels = list(map(str, range(count)) if classes is None else classes)
+    if len(labels) != count:
+        raise BnnvizError(f"There are {count} classes and {len(labels)} names of classes.", "classes")
     return ClassPredictions(name or "predictions", probabilities, None, observed.astype(int), labels)
 
 
@@ -164,21 +154,12 @@ def each(source: Any, observed: Any = None) -> list[ClassPredictions]:
     return [class_predictions(one, observed, name=name) for name, one in _several(source)]
 
 
-class NumberTransforms(NamedTuple):
-    """The probability integral transforms (rows,) of test rows, and their name."""
-
-    name: str
-    transforms: np.ndarray
-
-
-def number_transforms(source: Any) -> list[NumberTransforms] | None:
-    """Return the probability integral transforms of each of several sources; None where one predicts classes."""
+def number_transforms(source: Any) -> list[tuple[str, np.ndarray]] | None:
+    """Return names and probability integral transforms (rows,) of sources; None where one predicts classes."""
     from bnnviz.engine.evaluation.metrics import transforms
 
     found = []
     for name, one in _several(source):
-        if isinstance(one, ClassPredictions):
-            return None
         if is_array(one) or isinstance(one, list):
             values = np.asarray(one, dtype=float)
         else:
@@ -186,7 +167,7 @@ def number_transforms(source: Any) -> list[NumberTransforms] | None:
             values = None if given.target.likelihood.task == "classification" else transforms(given)
         if values is None or values.ndim != 1:
             return None
-        found.append(NumberTransforms(name or _named(one), values))
+        found.append((name or _named(one), values))
     return found
 
 
@@ -206,10 +187,3 @@ def uncertainty_results(source: Any) -> list[tuple[str, dict[str, Any]]] | None:
     named = [("predictions", source)] if "arrays" in source else [(str(name), each) for name, each in source.items()]
     fit = all(isinstance(each, Mapping) and {"arrays", "summary"} <= set(each) for _, each in named)
     return named if fit and named else None
-
-
-def entries(source: Any, key: str = "entries") -> list[dict[str, Any]] | None:
-    """Return the series under a key of a part of a frame, or None for other sources."""
-    if isinstance(source, Mapping) and isinstance(source.get(key), list):
-        return as_arrays(list(source[key]))
-    return None

@@ -50,17 +50,11 @@ def titles(place: str) -> dict[str, str]:
 def grid(used: Mapping[str, bool]) -> str:
     """Return the CSS grid template of the places in use, by whether each has a line of tabs over its card."""
     below = [place for place in DRAWER if place in used]
-    rows = ['"caption caption caption" auto']
-    if "main" in used:
-        rows += _row(["main", "main", _BESIDE if _BESIDE in used else "main"], used, "minmax(0, 3fr)")
-    if below:
-        rows += _row((below + below[-1:] * 2)[:3], used, "minmax(0, 2fr)")
-    lines = "\n".join(rows)
-    return f"\n{lines}\n/ {_COLUMNS}\n"
-
-
-def _row(places: list[str], used: Mapping[str, bool], height: str) -> list[str]:
-    """Return the lines of the template for one row of places."""
-    tabs = " ".join(f"{place}-tabs" if used[place] else place for place in places)
-    cards = f'"{" ".join(places)}" {height}'
-    return [f'"{tabs}" auto', cards] if any(used[place] for place in places) else [cards]
+    rows = [(["main", "main", _BESIDE if _BESIDE in used else "main"], "3fr")] if "main" in used else []
+    rows += [((below + below[-1:] * 2)[:3], "2fr")] if below else []
+    lines = ['"caption caption caption" auto']
+    for places, height in rows:
+        if any(used[place] for place in places):
+            lines.append('"' + " ".join(f"{place}-tabs" if used[place] else place for place in places) + '" auto')
+        lines.append(f'"{" ".join(places)}" minmax(0, {height})')
+    return "\n".join(["", *lines, f"/ {_COLUMNS}", ""])

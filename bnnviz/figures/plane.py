@@ -10,7 +10,8 @@ import numpy as np
 from contourpy import FillType, LineType, contour_generator
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Area, Axis, Drawing, Line, Mark, extent, joined, padded
+from bnnviz.figures.marks import Area, Axis, Drawing, Line, Mark
+from bnnviz.figures.ranges import extent, joined, padded
 
 LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only closes the innermost band
 MEMORY = 45  # frames

@@ -39,6 +39,15 @@ class SourceDraws:
     log_weights: np.ndarray | None = field(default=None, repr=False)
     diverging: np.ndarray | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        shapes = {values.shape for values in self.values.values()}
+        if len(shapes) > 1:
+            raise BnnvizError(
+                f"The variables of {self.name} have different numbers of draws: {sorted(shapes)}.", "source"
+            )
+        if 0 in self.shape:
+            raise BnnvizError(f"{self.name} has no draws yet.", "source")
+
     @property
     def shape(self) -> tuple[int, int]:
         """Chains, and draws of each."""
@@ -48,29 +57,24 @@ class SourceDraws:
         """Return the requested names of variables, or by default the first few."""
         if variables is None:
             return list(self.values)[:most]
-        asked = [variables] if isinstance(variables, str) else list(variables)
-        return [name for each in asked for name in self._named(str(each))]
-
-    def _named(self, asked: str) -> list[str]:
-        if asked in self.values or (COMPONENT.fullmatch(asked) and len(self.values) > 1):
-            return [asked]
-        parts = [name for name in self.values if name.startswith(f"{asked}[")]
-        if not parts:
-            known = ", ".join(list(self.values)[:8]) + (", ..." if len(self.values) > 8 else "")
-            raise BnnvizError(f"{self.name} has no variable {asked!r}; choose among {known}.", "variables")
-        return parts
+        found = []
+        for asked in [variables] if isinstance(variables, str) else map(str, variables):
+            own = asked in self.values or (COMPONENT.fullmatch(asked) and len(self.values) > 1)
+            parts = [asked] if own else [name for name in self.values if name.startswith(f"{asked}[")]
+            if not parts:
+                known = ", ".join(list(self.values)[:8]) + (", ..." if len(self.values) > 8 else "")
+                raise BnnvizError(f"{self.name} has no variable {asked!r}; choose among {known}.", "variables")
+            found += parts
+        return found
 
     def of(self, variable: str) -> np.ndarray:
         """Return a variable (chains, draws), or a principal component of all of them."""
         found = COMPONENT.fullmatch(variable)
         if variable in self.values or found is None:
             return self.values[variable]
-        number = int(found.group(1))
-        if number > min(len(self.values), _MOST_COMPONENTS):
-            raise BnnvizError(
-                f"{self.name} has {min(len(self.values), _MOST_COMPONENTS)} principal components here, no {variable}.",
-                "variables",
-            )
+        number, most = int(found.group(1)), min(len(self.values), _MOST_COMPONENTS)
+        if number > most:
+            raise BnnvizError(f"{self.name} has {most} principal components here, no {variable}.", "variables")
         return self._components[..., number - 1]
 
     @cached_property
@@ -100,21 +104,14 @@ class SourceDraws:
             raise BnnvizError(f"No draw of {self.name} has a weight above zero.", "source")
         return values[diagnostics.systematic(self.log_weights.ravel(), min(_MOST_RESAMPLED, values.size))]
 
-    def table(self, variables: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return columns ``chain``, ``draw``, ``id`` and each variable, a row for each draw, chain after chain."""
-        chains, draws = self.shape
-        chain, draw = (part.ravel() for part in np.indices((chains, draws)))
-        return {
-            "chain": chain,
-            "draw": draw,
-            ID: draw_id(chain, draw),
-            **{name: self.of(name).ravel() for name in variables},
-        }
+    @property
+    def ids(self) -> np.ndarray:
+        """A number (chains, draws) for each draw, which identifies it across figures."""
+        chain, draw = np.indices(self.shape)
+        return draw_id(chain, draw)
 
 
 _MOST_COMPONENTS, _MOST_RESAMPLED = 10, 4000
-#: The column that identifies a draw across figures: one number for chain and draw.
-ID = "id"
 
 
 def draw_id(chain: np.ndarray, draw: np.ndarray) -> np.ndarray:
@@ -127,7 +124,8 @@ def read(source: Any) -> list[SourceDraws]:
 
     Arrays have the shape (draws,), (chains, draws) or (chains, draws, ...).
     """
-    if isinstance(source, Mapping) and source and not (_is_tree(source) or _is_table(source)):
+    arrays = isinstance(source, Mapping) and all(_is_numbers(each) or is_array(each) for each in source.values())
+    if isinstance(source, Mapping) and not (arrays or _is_tree(source)):
         found = [replace(one(each), name=str(name)) for name, each in source.items()]
     elif isinstance(source, list | tuple) and not _is_numbers(source):
         found = [one(each) for each in source]
@@ -135,35 +133,34 @@ def read(source: Any) -> list[SourceDraws]:
         found = [one(source)]
     if not found:
         raise BnnvizError(f"There is nothing to draw: give {_KINDS}.", "source")
-    # A number distinguishes equal names.
     seen: Counter[str] = Counter()
-    reported = []
-    for draws in found:
+    for place, draws in enumerate(found):
         seen[draws.name] += 1
-        number = seen[draws.name]
-        reported.append(draws if number == 1 else replace(draws, name=f"{draws.name} {number}"))
-    return reported
+        if seen[draws.name] > 1:
+            found[place] = replace(draws, name=f"{draws.name} {seen[draws.name]}")
+    return found
 
 
-def one(source: Any, name: str | None = None) -> SourceDraws:
+def one(source: Any) -> SourceDraws:
     """Return the draws of a single source."""
     if isinstance(source, SourceDraws):
         return source
+    recording = recording_of(source)
+    if recording is not None:
+        return exported(recording.name, export.kept(recording, target=getattr(recording, "target", None)))
     if isinstance(source, str | os.PathLike):
-        return _of_path(Path(source))
-    if isinstance(source, reader.Recording):
-        return exported(source.name, export.kept(source, target=getattr(source, "target", None)))
+        return _of_file(Path(source))
     if hasattr(source, "to_arviz"):
         draws = getattr(source, "draws", None)
         if draws is not None and (np.ndim(draws) < 2 or 0 in np.shape(draws)[:2]):
             raise BnnvizError("The run has no draws yet. Wait until it has draws.", "source")
-        return _of_tree(source.to_arviz(), name or getattr(getattr(source, "spec", None), "sampler", None) or "draws")
+        return _of_tree(source.to_arviz(), getattr(getattr(source, "spec", None), "sampler", None))
     if _is_tree(source):
-        return _of_tree(source, name) if "posterior" in source else _of_groups(source, None, name)
+        return _of_tree(source)
     if isinstance(source, Mapping):
-        return _of_arrays(source, name or "draws")
+        return _of_arrays(source)
     if is_array(source) or _is_numbers(source):
-        return _of_arrays({"x": source}, name or "draws")
+        return _of_arrays({"x": source})
     raise BnnvizError(f"Draws cannot be read from {type(source).__name__}: give {_KINDS}.", "source")
 
 
@@ -183,14 +180,10 @@ def exported(name: str, found: export.ExportedDraws) -> SourceDraws:
     """Return the draws of a recording that were read."""
     values = {label: found.draws[..., i] for i, label in enumerate(found.names)}
     diverging = found.stats.get("diverging")
-    diverging = None if diverging is None else np.asarray(diverging) > 0
-    return _checked(SourceDraws(name, values, found.log_weights, diverging))
+    return SourceDraws(name, values, found.log_weights, None if diverging is None else np.asarray(diverging) > 0)
 
 
-def _of_path(path: Path) -> SourceDraws:
-    if path.suffix not in _TREES:
-        recording = reader.Recording(reader.find(path))
-        return exported(recording.name, export.kept(recording))
+def _of_file(path: Path) -> SourceDraws:
     xarray = optional.require("xarray", "A file of ArviZ needs")
     try:
         with xarray.open_datatree(path, engine="zarr" if path.suffix == ".zarr" else "h5netcdf") as tree:
@@ -200,17 +193,14 @@ def _of_path(path: Path) -> SourceDraws:
         raise BnnvizError(f"{path} cannot be read as a file of ArviZ ({reason}).", "source") from error
 
 
-def _of_tree(tree: Any, name: str | None) -> SourceDraws:
+def _of_tree(tree: Any, name: str | None = None) -> SourceDraws:
+    """Return the draws of a tree, or of a data set that is its group ``posterior``."""
+    posterior, stats = (tree["posterior"], tree.get("sample_stats")) if "posterior" in tree else (tree, None)
     if name is None:
         try:
             name = json.loads(tree.attrs.get("bnnviz", "{}"))["spec"]["sampler"]
         except (ValueError, LookupError, TypeError):
             name = "draws"
-    return _of_groups(tree["posterior"], tree.get("sample_stats"), name)
-
-
-def _of_groups(posterior: Any, stats: Any, name: str | None) -> SourceDraws:
-    name = name or "draws"
     values: dict[str, np.ndarray] = {}
     for key, array in posterior.data_vars.items():
         if {"chain", "draw"} <= set(array.dims):
@@ -219,7 +209,7 @@ def _of_groups(posterior: Any, stats: Any, name: str | None) -> SourceDraws:
         raise BnnvizError(f"{name} has no draws: no variable of its posterior has the dimensions chain and draw.", None)
     known = {key: np.asarray(stats[key].transpose("chain", "draw")) for key in _STATS if stats and key in stats}
     diverging = known["diverging"].astype(bool) if "diverging" in known else None
-    return _checked(SourceDraws(name, values, known.get("log_weight"), diverging))
+    return SourceDraws(name, values, known.get("log_weight"), diverging)
 
 
 _STATS = ("log_weight", "diverging")
@@ -241,7 +231,7 @@ def _components(key: str, array: Any) -> dict[str, np.ndarray]:
     return {label: flat[..., i] for i, label in enumerate(names)}
 
 
-def _of_arrays(arrays: Mapping[str, Any], name: str) -> SourceDraws:
+def _of_arrays(arrays: Mapping[str, Any]) -> SourceDraws:
     values: dict[str, np.ndarray] = {}
     for key, given in arrays.items():
         array = np.asarray(given)
@@ -257,24 +247,10 @@ def _of_arrays(arrays: Mapping[str, Any], name: str) -> SourceDraws:
         values |= {f"{key}[{i}]" if several else str(key): flat[..., i] for i in range(flat.shape[2])}
     if not values:
         raise BnnvizError(f"There is nothing to draw: give {_KINDS}.", "source")
-    return _checked(SourceDraws(name, values))
-
-
-def _checked(draws: SourceDraws) -> SourceDraws:
-    shapes = {values.shape for values in draws.values.values()}
-    if len(shapes) > 1:
-        raise BnnvizError(f"The variables of {draws.name} have different numbers of draws: {sorted(shapes)}.", "source")
-    if 0 in draws.shape:
-        raise BnnvizError(f"{draws.name} has no draws yet.", "source")
-    return draws
+    return SourceDraws("draws", values)
 
 
 # --- lists and dicts
-
-
-def _is_table(source: Mapping[Any, Any]) -> bool:
-    """Return whether a dict is one of arrays, each a variable."""
-    return all(_is_numbers(each) or is_array(each) for each in source.values())
 
 
 def _is_tree(source: Any) -> bool:

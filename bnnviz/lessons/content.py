@@ -184,20 +184,17 @@ def check_language(language: str) -> str:
 
 def messages() -> list[str]:
     """Return every text that a catalogue translates."""
-    found: dict[str, None] = {}
+    found: list[str] = []
 
     def note(text: str) -> str:
-        found[text] = None
+        found.append(text)
         return text
 
     for name in _names():
         _read(name, note)
-    for text in (*_plain(_PAGE).values(), *_plain(_FIGURES)["texts"]):
-        note(text)
-    for term, meaning in _plain(_GLOSSARY).items():
-        note(term)
-        note(meaning)
-    return [text for text in found if text]
+    found += [*_plain(_PAGE).values(), *_plain(_FIGURES)["texts"]]
+    found += [text for pair in _plain(_GLOSSARY).items() for text in pair]
+    return [text for text in dict.fromkeys(found) if text]
 
 
 def catalogue(language: str) -> Path:
@@ -237,23 +234,17 @@ def _read(name: str, translate: Translate) -> Lesson:
     title, aim = translate(plan["title"]), translate(plan["aim"])
     films = {key: _film(key, each, translate) for key, each in plan["films"].items()}
     steps = tuple(_step(each, films, translate) for each in plan["steps"])
-    return Lesson(
-        name, plan["order"], title, aim, films, steps, _question(plan["question"], translate), plan["reading"]
-    )
+    question = _question(plan["question"], translate)
+    return Lesson(name, plan["order"], title, aim, films, steps, question, plan["reading"])
 
 
 def _film(name: str, plan: Mapping[str, Any], translate: Translate) -> Film:
     knob = None
     if "knob" in plan:
         given = plan["knob"]
-        names = map(translate, given["names"]) if "names" in given else (f"{value:g}" for value in given["values"])
-        knob = Knob(
-            translate(given["label"]),
-            given["setting"],
-            tuple(given["values"]),
-            given["value"],
-            tuple(names),
-        )
+        values = tuple(given["values"])
+        names = map(translate, given["names"]) if "names" in given else (f"{value:g}" for value in values)
+        knob = Knob(translate(given["label"]), given["setting"], values, given["value"], tuple(names))
     return Film(
         name,
         plan["spec"],

@@ -10,14 +10,13 @@ from bnnviz.lessons import content, site
 class LessonFrame:
     """Show the page of a lesson in a separate frame."""
 
-    def __init__(self, name: str, step: int, language: str, height: int) -> None:
-        self._page, self._height = site.page(name, step, language, alone=True), height
-        self._title = content.find(name, language).title
+    def __init__(self, page: str, title: str, height: int) -> None:
+        self._page, self._title, self._height = page, title, height
 
     def _repr_html_(self) -> str:
-        source, title = html.escape(self._page), html.escape(self._title)
         style = f"width: 100%; height: {self._height}px; border: 1px solid #d9e0e6"
-        return f'<iframe srcdoc="{source}" title="{title}" style="{style}"></iframe>'
+        title = html.escape(self._title)
+        return f'<iframe srcdoc="{html.escape(self._page)}" title="{title}" style="{style}"></iframe>'
 
     def __repr__(self) -> str:
         return f"<Lesson {self._title}>"
@@ -53,4 +52,4 @@ def lesson(name: str, step: int = 1, language: str = content.DEFAULT, height: in
     >>> bnnviz.lesson("thinning", 3)
     <Lesson Thinning: simulating the time of an event>
     """
-    return LessonFrame(name, step, language, height)
+    return LessonFrame(site.page(name, step, language, alone=True), content.find(name, language).title, height)

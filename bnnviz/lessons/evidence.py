@@ -58,8 +58,12 @@ def record(lessons: Mapping[str, Lesson], seeds: int, report: Callable[[str], No
     everything = {name: (step, claim) for name, step, claim in claims(content.load())}
     requested = {name for name, _, _ in claims(lessons)}
     records = {name: {"key": key(*pair), "values": _values(read(), name, *pair)} for name, pair in everything.items()}
+    runs: dict[str, list[str]] = {}  # the claims that one run measures together
+    for name in sorted(requested):
+        step, claim = everything[name]
+        runs.setdefault(films.digest([_run(step), claim.seeds]), []).append(name)
     for number in range(seeds):
-        for names in _runs({name: everything[name] for name in requested}):
+        for names in runs.values():
             step, claim = everything[names[0]]
             missing = [name for name in names if len(records[name]["values"]) <= number]
             if number >= claim.seeds or not missing:
@@ -71,14 +75,6 @@ def record(lessons: Mapping[str, Lesson], seeds: int, report: Callable[[str], No
                 report(f"{name}, seed {number + 1}: {value:.4g} in {everything[name][1].interval}")
             kept = {name: each for name, each in sorted(records.items()) if each["values"]}
             RECORDS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-
-
-def _runs(found: Mapping[str, tuple[Step, Claim]]) -> Iterator[list[str]]:
-    """Yield the names of the claims that one run measures together."""
-    groups: dict[str, list[str]] = {}
-    for name, (step, claim) in sorted(found.items()):
-        groups.setdefault(films.digest([_run(step), claim.seeds]), []).append(name)
-    yield from groups.values()
 
 
 def _values(records: Mapping[str, Any], name: str, step: Step, claim: Claim) -> list[float]:

@@ -54,7 +54,9 @@ def file(name: str) -> bytes:
     if name == BOKEH:
         return player.bokeh_js().encode()
     if name == INDEX:
-        return _index().encode()
+        lists = "\n".join(map(_list, LANGUAGES))
+        index = Template((_HERE / "index.html").read_text(encoding="utf-8"))
+        return index.substitute(style=player.style(), lists=lists, codes=json.dumps(list(LANGUAGES))).encode()
     if name.removesuffix(".html") in content.load() and name.endswith(".html"):
         return page(name.removesuffix(".html")).encode()
     found = _FILM.fullmatch(name)
@@ -79,10 +81,8 @@ def page(name: str, step: int = 1, language: str = content.DEFAULT, alone: bool 
     if alone:
         for film in lesson.films.values():
             for place in range(len(film.values)):
-                parts = _packed(lesson, film, place)
                 made = _id(lesson, film, place)
-                held |= dict(zip((f"content-{made}", f"numbers-{made}"), parts, strict=True))
-    if alone:
+                held[f"content-{made}"], held[f"numbers-{made}"] = _packed(lesson, film, place)
         scripts = f"<script>{_script()}</script><script>{player.bokeh_js()}</script>"
     else:
         scripts = f'<script src="{PLAYER}"></script><script src="{BOKEH}"></script>'
@@ -103,14 +103,8 @@ def _script() -> str:
     return (_HERE / "lesson.js").read_text(encoding="utf-8") + player.script()
 
 
-def _index() -> str:
-    """Return the list of lessons and steps in all languages, with relative links."""
-    return Template((_HERE / "index.html").read_text(encoding="utf-8")).substitute(
-        style=player.style(), lists="\n".join(map(_list, LANGUAGES)), codes=json.dumps(list(LANGUAGES))
-    )
-
-
 def _list(code: str) -> str:
+    """Return the list of lessons and steps in a language, with relative links."""
     words, escape = content.words(code), html.escape
     other = next(name for name in LANGUAGES if name != code)
     parts = [
@@ -157,7 +151,7 @@ def _plan(lesson: Lesson) -> dict[str, Any]:
 
 def _film(lesson: Lesson, film: Film) -> dict[str, Any]:
     taken = [films.take(lesson, film, place) for place in range(len(film.values))]
-    shown = films.stated(lesson, film)
+    shown = sorted(films.stated(lesson, film))
     emits = catalogue.find("samplers", film.spec.sampler)["emits"]
     return {
         "number": film.number,

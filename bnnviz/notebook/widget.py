@@ -1,8 +1,6 @@
 """Show live figures in a notebook: a widget that feeds the views from a run of this process.
 
-The page pulls: it asks for a frame when it has painted the last one and is in sight. So nothing piles up
-behind a slow browser, and a page that is closed, hidden or scrolled away costs nothing. A request that finds
-nothing new waits, and the next request that advances the run answers it.
+The page asks for a frame when it has painted the last one and is in sight: nothing piles up behind a slow browser.
 """
 
 from __future__ import annotations
@@ -100,8 +98,11 @@ class Sight:
             view.update(frame)
         self._doc.unhold()
         self._number += 1
-        patch, buffers = self._patch()
-        status = frame["status"]
+        patch, buffers, status = "", [], frame["status"]
+        if self._changes:  # of the document, as messages of BokehJS
+            made = Messages().create("PATCH-DOC", self._changes)
+            self._changes.clear()
+            patch, buffers = made.content_json, made.buffers
         message = {
             "frame": self._number,
             "patch": patch,
@@ -114,14 +115,6 @@ class Sight:
             "statement": status["message"],
         }
         return message, [buffer.to_bytes() for buffer in buffers]
-
-    def _patch(self) -> tuple[str, list[Any]]:
-        """Return the changes of the document as BokehJS messages."""
-        if not self._changes:
-            return "", []
-        message = Messages().create("PATCH-DOC", self._changes)
-        self._changes.clear()
-        return message.content_json, message.buffers
 
     def _new_heads(self) -> dict[str, list[str]]:
         """Return title, note and legend of each view whose heading has changed."""
@@ -162,27 +155,20 @@ class Live(anywidget.AnyWidget):
             if content["do"] == "bokeh":
                 self.send({"bokeh": bokeh.__version__}, [bokeh_js().encode()])
             elif content["do"] == "open":
-                self._open(name, bool(content["dark"]))
+                while len(self._sights) >= MOST_SIGHTS:  # of pages that were closed without a word
+                    del self._sights[next(iter(self._sights))]
+                sight = self._sights[name] = Sight(self._shown, self._scene, bool(content["dark"]))
+                self.send({"sight": name} | sight.document())
             elif content["do"] == "close":
-                self._close(name)
+                self._sights.pop(name, None)
+                seen = any(live._sights for live in _LIVES if live._run is self._run)
+                if not seen and self._run.spec.draws is None:
+                    # Running a cell again must stop its previous run, which would continue forever.
+                    self._run.pause()
             elif name in self._sights:
                 self._obey(self._sights[name], content)
         except BnnvizError as error:
             self.send({"sight": name, "statement": error.sentence})
-
-    def _open(self, name: str, dark: bool) -> None:
-        while len(self._sights) >= MOST_SIGHTS:
-            # Pages that were closed without a word.
-            del self._sights[next(iter(self._sights))]
-        sight = self._sights[name] = Sight(self._shown, self._scene, dark)
-        self.send({"sight": name} | sight.document())
-
-    def _close(self, name: str) -> None:
-        self._sights.pop(name, None)
-        seen = any(live._sights for live in _LIVES if live._run is self._run)
-        if not seen and self._run.spec.draws is None:
-            # Running a cell again must stop its previous run, which would continue forever.
-            self._run.pause()
 
     def _obey(self, sight: Sight, content: dict[str, Any]) -> None:
         do = content["do"]

@@ -1,9 +1,4 @@
-"""Write replay frames as one HTML page that needs no server and no network.
-
-The page has the Lab's views, caption and figures, and controls to play, step and seek. BokehJS and the compressed
-frames are embedded, and a content security policy blocks all network access. The page of a lesson has the films of
-its steps, each next to its text.
-"""
+"""Write replay frames as one HTML page, which needs no server; a content security policy blocks all network access."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.live import canvas
 from bnnviz.figures.live.view import LOW, View
-from bnnviz.figures.palette import DARK, FONT, KINDS, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
+from bnnviz.figures.palette import DARK, FONT, KINDS, LABEL_SIZE, LIGHT, TICK_SIZE
 from bnnviz.figures.places import ORDER, shared_out, titles
 from bnnviz.figures.places import grid as template
 from bnnviz.numerals import count
@@ -194,17 +189,18 @@ def _marks(replay_frames: ReplayFrames) -> list[dict[str, Any]]:
 
 def _settings(spec: dict[str, Any]) -> list[list[str]]:
     """Return the spec as rows of whose, name and value."""
-    rows = []
-    for owner, key in (("target", "target_settings"), ("sampler", "settings")):
-        rows.append([owner, "", str(spec.get(owner, ""))])
-        rows += [["", str(name), _short(value)] for name, value in spec.get(key, {}).items()]
     rest = {name: spec[name] for name in ("chains", "draws", "warmup", "seed", "dtype", "kernel") if name in spec}
-    return [*rows, ["run", "", ""], *(["", name, _short(value)] for name, value in rest.items())]
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    rows = []
+    for owner, settings in (
+        ("target", spec.get("target_settings", {})),
+        ("sampler", spec.get("settings", {})),
+        ("run", rest),
+    ):
+        rows.append([owner, "", str(spec.get(owner, ""))])
+        for name, value in settings.items():
+            text = value if isinstance(value, str) else json.dumps(value)
+            rows.append(["", str(name), text if len(text) <= 80 else text[:77] + "..."])
+    return rows
 
 
 def _command(spec: dict[str, Any]) -> str:
@@ -253,7 +249,8 @@ def compressed(content: bytes) -> str:
 
 def style() -> str:
     """Return the player's style sheet with the colours of both themes."""
-    light, dark = (_variables(palette) for palette in (LIGHT, DARK))
+    names = sorted({*_COLOURS, *_ROLES.values()})
+    light, dark = (" ".join(f"--{name}: {getattr(of, name)};" for name in names) for of in (LIGHT, DARK))
     sheet = (_HERE / "player.css").read_text(encoding="utf-8")
     return f":root {{--font: {FONT}; {light}}}\n:root[data-theme=dark] {{{dark}}}\n{sheet}"
 
@@ -261,8 +258,3 @@ def style() -> str:
 def script() -> str:
     """Return the player's script."""
     return (_HERE / "player.js").read_text(encoding="utf-8")
-
-
-def _variables(palette: Palette) -> str:
-    names = {*_COLOURS, *_ROLES.values()}
-    return " ".join(f"--{name}: {getattr(palette, name)};" for name in sorted(names))

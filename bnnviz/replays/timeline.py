@@ -1,13 +1,9 @@
-"""Record the views at each replay frame, compactly and exact to a fraction of a pixel.
-
-The views receive frames as on a page, and their changes are stored: columns of numbers as 16-bit integers if the
-difference is invisible, everything else as BokehJS reads it. The value of a key at a frame is its last value at or
-before that frame, so that any frame can be shown without the previous ones.
-"""
+"""Record the changes of the views at each replay frame, compactly and exact to a fraction of a pixel."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +14,7 @@ from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 from bnnviz.engine.recording.replay_frames import ReplayFrames, parts
 from bnnviz.figures.legend import legend_html
 from bnnviz.figures.listing import figures_for
+from bnnviz.figures.live.canvas import Sheet
 from bnnviz.figures.live.view import View
 
 _FINE = 1 / 8000  # of an axis is not seen: an eighth of a pixel
@@ -28,7 +25,7 @@ Key = tuple[str, str]
 
 
 class Series(NamedTuple):
-    """Store the distinct values of one attribute and the frames where it changes."""
+    """Store the distinct values of one attribute and the frames where it changes: any frame is shown alone."""
 
     at: list[int]
     values: list[Any]
@@ -59,29 +56,26 @@ class Series(NamedTuple):
 _AXES = {"x": 0, "dx": 0, "y": 1, "dy": 1, "low": 1, "high": 1}
 
 
-class Column(NamedTuple):
-    """A column of a mark."""
-
-    name: str
-    values: np.ndarray
-
-
-class Kept(NamedTuple):
+@dataclass(frozen=True)
+class Kept:
     """A sheet at one frame: the column names of each mark, and all numbers."""
 
     names: list[list[str]]
     packed: np.ndarray
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kept) and np.array_equal(self.packed, other.packed, equal_nan=True)
+
     def shape(self) -> list[list[int]]:
         """Return for each mark its number of points and of columns."""
         return [[int(count), len(names)] for count, names in zip(self.packed, self.names, strict=False)]
 
-    def columns(self) -> list[Column]:
-        """Return the columns of all marks."""
+    def columns(self) -> list[tuple[str, np.ndarray]]:
+        """Return the columns of all marks with their names."""
         found, at = [], len(self.names)
         for (count, _), names in zip(self.shape(), self.names, strict=True):
             for name in names:
-                found.append(Column(name, self.packed[at : at + count]))
+                found.append((name, self.packed[at : at + count]))
                 at += count
         return found
 
@@ -97,53 +91,51 @@ class ReplayTimeline:
         ]
         self._doc = Document()
         for view in self.views:
-            if view.root.toolbar.active_scroll is not None:
-                # The wheel scrolls the page until the user activates the zoom tool.
-                view.root.toolbar.active_scroll = None
+            view.root.toolbar.active_scroll = None  # the wheel scrolls the page until the user activates the zoom tool
             self._doc.add_root(view.root)
-        self._sheets = {sheet.model.id: sheet for view in self.views for sheet in view.canvas.sheets}
-        self._blank = {name: Kept(sheet.names, sheet.packed) for name, sheet in self._sheets.items()}
-        self._owners = {sheet.model.id: view.name for view in self.views for sheet in view.canvas.sheets}
+        self._owners = {sheet.model.id: (view.name, sheet) for view in self.views for sheet in view.canvas.sheets}
+        self._blank = {name: _kept(sheet) for name, (_, sheet) in self._owners.items()}
         self._models = {model.id: model for model in self._doc.models}
         self._serializer = Serializer(references=set(self._doc.models), deferred=False)
         self._changed: set[Key] = set()
         self._doc.on_change(self._receive)
-        with self._doc.models.freeze():
-            self._themed = self._find_themed()
-        self.document = self._doc.to_json(deferred=False)
-        self._first = {
-            (model.id, name): value
-            for model in self._doc.models
-            for name, value in model.properties_with_values(include_defaults=True, include_undefined=False).items()
-        }
-        self._light: dict[Key, Series] = {}
-        self._dark: dict[Key, Series] = {}
-        self._columns: dict[str, tuple[list[int], list[np.ndarray]]] = {}
-        self.words = {view.name: Series([], []) for view in self.views}
-        self.legends = {view.name: (Series([], []), Series([], [])) for view in self.views}
-        self._labels: dict[str, set[str]] = {view.name: set() for view in self.views}
-        self._spans: dict[str, list[tuple[float, float]]] = {view.name: [] for view in self.views}
         # Each new set of glyphs would make the document look for its models, which stay the same.
         with self._doc.models.freeze():
+            for dark in (True, False):
+                for view in self.views:
+                    view.theme(dark)
+            # Values that depend on the theme; a figure without marks yet has no colours that change.
+            self._themed = self._taken() | {(view.canvas.model.id, "tags") for view in self.views}
+            self.document = self._doc.to_json(deferred=False)
+            self._first = {
+                (model.id, name): value
+                for model in self._doc.models
+                for name, value in model.properties_with_values(include_defaults=True, include_undefined=False).items()
+            }
+            self._light: dict[Key, Series] = {}
+            self._dark: dict[Key, Series] = {}
+            self._columns: dict[str, Series] = {}
+            self.words = {view.name: Series([], []) for view in self.views}
+            self.legends = {view.name: (Series([], []), Series([], [])) for view in self.views}
+            self._spans: dict[str, list[tuple[float, float]]] = {view.name: [] for view in self.views}
+            labels: dict[str, set[str]] = {view.name: set() for view in self.views}
             for number, frame in enumerate(replay_frames.frames):
                 self._take(number, frame)
+                for view in self.views:
+                    labels[view.name] |= {mark.label for mark in view.drawing.marks if not mark.empty}
         for name, both in self.legends.items():
             for series in both:  # without marks that no frame has
-                shown = ([entry[label] for label in entry if label in self._labels[name]] for entry in series.values)
+                shown = ([entry[label] for label in entry if label in labels[name]] for entry in series.values)
                 series.values[:] = [legend_html(entries) for entries in shown]
 
     def _receive(self, event: Any) -> None:
         if isinstance(event, ColumnDataChangedEvent | ModelChangedEvent) and event.attr != _DESCRIPTION:
             self._changed.add((event.model.id, event.attr))
 
-    def _find_themed(self) -> set[Key]:
-        """Return the values that depend on the theme."""
-        for dark in (True, False):
-            for view in self.views:
-                view.theme(dark)
-        themed, self._changed = self._changed, set()
-        # A figure without marks yet has no colours that change.
-        return themed | {(view.canvas.model.id, "tags") for view in self.views}
+    def _taken(self) -> set[Key]:
+        """Return what has changed since the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def _take(self, number: int, frame: dict[str, Any]) -> None:
         before = self.replay_frames.frames[max(number - 1, 0)]
@@ -151,46 +143,33 @@ class ReplayTimeline:
             if frame["status"]["generation"] != before["status"]["generation"] and view.figure.of_draws:
                 view.reset(self.replay_frames.scene)
             view.update(frame)
-        changed, self._changed = self._changed, set()
+        changed = self._taken()
         for view in self.views:
             self.words[view.name].note(number, [view.title, view.note, view.description])
-            self._labels[view.name] |= {mark.label for mark in view.drawing.marks if not mark.empty}
-        for key in _ordered(changed - self._themed):
-            self._keep(key, number, self._light)
-        legends = {view.name: view.legend_entries() for view in self.views}
-        reported = any(light.values[-1:] != [legends[name]] for name, (light, _) in self.legends.items())
+        self._keep(changed - self._themed, number, self._light)
+        reported = any(self.legends[view.name][0].values[-1:] != [view.legend_entries()] for view in self.views)
         if not number or reported or changed & self._themed:
-            self._take_themed(number)
+            for dark, kept in ((True, self._dark), (False, self._light)):
+                for view in self.views:
+                    view.theme(dark)
+                    self.legends[view.name][dark].note(number, view.legend_entries())
+                self._keep(self._themed, number, kept)
+            self._changed.clear()
         for view in self.views:
             ranges = view.root.x_range, view.root.y_range
             self._spans[view.name].append(tuple(float(abs(each.end - each.start)) for each in ranges))
 
-    def _take_themed(self, number: int) -> None:
-        """Record the values that depend on the theme, in both themes."""
-        for dark, kept in ((True, self._dark), (False, self._light)):
-            for view in self.views:
-                view.theme(dark)
-                self.legends[view.name][dark].note(number, view.legend_entries())
-            for key in _ordered(self._themed):
-                self._keep(key, number, kept)
-        self._changed.clear()
-
-    def _keep(self, key: Key, number: int, kept: dict[Key, Series]) -> None:
-        model, attr = self._models.get(key[0]), key[1]
-        if model is None:
-            return
-        if model.id in self._sheets and attr == "data":
-            at, values = self._columns.setdefault(model.id, ([0], [self._blank[model.id]]))
-            kept_now = Kept(self._sheets[model.id].names, model.data["packed"])
-            if at[-1] == number:
-                values[-1] = kept_now
-            elif not np.array_equal(values[-1].packed, kept_now.packed, equal_nan=True):
-                at.append(number)
-                values.append(kept_now)
-            return
-        if key not in kept:
-            kept[key] = Series([0], [self._plain(self._first[key])])
-        kept[key].note(number, self._plain(getattr(model, attr)))
+    def _keep(self, keys: set[Key], number: int, kept: dict[Key, Series]) -> None:
+        # In the order in which their models were made, so that the same frames have one page.
+        for key in sorted(keys, key=lambda key: (len(key[0]), key)):
+            name, attr = key
+            if name in self._owners and attr == "data":
+                series = self._columns.setdefault(name, Series([0], [self._blank[name]]))
+                series.note(number, _kept(self._owners[name][1]))
+            elif name in self._models:
+                if key not in kept:
+                    kept[key] = Series([0], [self._plain(self._first[key])])
+                kept[key].note(number, self._plain(getattr(self._models[name], attr)))
 
     def _plain(self, value: Any) -> Any:
         return self._serializer.serialize(value).content
@@ -207,24 +186,23 @@ class ReplayTimeline:
         """Return where the columns of each sheet are, and the bytes that they are in."""
         out, index = bytearray(), []
         for name, (at, kept) in self._columns.items():
-            spans = np.array(self._spans[self._owners[name]])
+            spans = np.array(self._spans[self._owners[name][0]])
             # The smallest range of each axis as long as each of the values is shown.
             shown = [spans[first:last].min(0) for first, last in zip(at, [*at[1:], len(spans)], strict=True)]
             frames = [each.columns() for each in kept]
             most = max((len(columns) for columns in frames), default=0)
             pieces = []
             for i in range(most):
-                held = [columns[i] if i < len(columns) else Column("", np.empty(0, np.float32)) for columns in frames]
-                fine = [_fine(each.name, span) for span, each in zip(shown, held, strict=True)]
-                pieces.append(_packed([each.values for each in held], fine, out))
+                held = [columns[i] if i < len(columns) else ("", np.empty(0, np.float32)) for columns in frames]
+                fine = [_fine(name, span) for span, (name, _) in zip(shown, held, strict=True)]
+                pieces.append(_packed([values for _, values in held], fine, out))
             shapes = [each.shape() for each in kept]
             index.append({"model": name, "at": at, "shapes": shapes, "columns": pieces})
         return index, bytes(out)
 
 
-def _ordered(keys: set[Key]) -> list[Key]:
-    """Return keys in the order in which their models were made, so that the same frames have one page."""
-    return sorted(keys, key=lambda key: (len(key[0]), key))
+def _kept(sheet: Sheet) -> Kept:
+    return Kept(sheet.names, sheet.packed)
 
 
 def _fine(name: str, span: np.ndarray) -> float:
@@ -237,11 +215,7 @@ def _fine(name: str, span: np.ndarray) -> float:
 
 
 def _packed(columns: list[np.ndarray], fine: list[float], out: bytearray) -> list[Any]:
-    """Append a column at all frames to the bytes; return its code, scale, offset and place.
-
-    ``fine`` is the difference at each frame that is not seen. Where integers of 16 bits are not that fine, the column
-    stays as it is.
-    """
+    """Append a column to the bytes, as integers of 16 bits where these are fine enough; return its code and place."""
     values = np.concatenate(columns)
     known = values[~np.isnan(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import panel as pn
 import param
 from panel.custom import JSComponent
 
@@ -127,8 +126,11 @@ class ExperimentCard:
         )
         shown = [self._text(f"<p>{_prose(e.doc)}</p>{why}{more}{problems}{race}"), command]
         if not self._records:
-            return [*shown, *self._part(e, None)]
-        return [*shown, *(item for record in self._records for item in self._part(_part_of(e, record), record))]
+            shown += self._part(e, None)
+        for record in self._records:
+            part = e.at(record.part.get("data"), record.part.get("scale")) if record.part else e
+            shown += self._part(part, record)
+        return shown
 
     def _part(self, experiment: Experiment, record: Record | None) -> list[Any]:
         """Return the picture and the tables of one part."""
@@ -139,21 +141,17 @@ class ExperimentCard:
         if first:
             tables += f"<h4>First edition</h4><div class='scroll'>{render.html(*render.grid(first))}</div>"
         head = self._text(f"{part}<p class='where'>{_where(record)}</p>")
-        return [head, *self._picture(experiment, record, found), self._text(tables)]
+        from bnnviz import plots  # HoloViews, once a card is opened
+
+        plots.use("bokeh")
+        figure = picture(experiment, record, found, dark=self._dark)
+        return [head, *([] if figure is None else [still(figure, self._large)]), self._text(tables)]
 
     def _link(self, spec: Any) -> str:
         """Return a link to the page that runs a spec, or ""."""
         seen = deep_links.deep_link(spec)
         title = "" if seen is None else f"the {seen.title}" if seen.title == "Lab" else seen.title
         return "" if seen is None else link(seen, f"Open in {title}", self._flags)
-
-    def _picture(self, experiment: Experiment, record: Record | None, found: list[Result]) -> list[pn.pane.Bokeh]:
-        """Return the figure, preferably the recorded one; nothing where there is none."""
-        from bnnviz import plots  # HoloViews, once a card is opened
-
-        plots.use("bokeh")
-        figure = picture(experiment, record, found, dark=self._dark)
-        return [] if figure is None else [still(figure, self._large)]
 
     def _text(self, text: str) -> Text:
         return Text(text, margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
@@ -171,11 +169,6 @@ def picture(experiment: Experiment, record: Record | None, found: list[Result], 
     printed = {result.measure for result in found if result.paper is not None}
     dots = [result for result in found if result.measure in printed and (result.ours, result.paper) != (None, None)]
     return plots.published(dots, **look) if dots else None
-
-
-def _part_of(experiment: Experiment, record: Record) -> Experiment:
-    """Return the part of an experiment that a record is of."""
-    return experiment.at(record.part.get("data"), record.part.get("scale")) if record.part else experiment
 
 
 def _how_long(experiment: Experiment, records: Iterable[Record]) -> str:

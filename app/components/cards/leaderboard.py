@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import param
 from panel.custom import JSComponent
 
 from bnnviz.figures import leaderboard as written
+from bnnviz.files import to_json
 from bnnviz_app.components.cards.cards import ExplainedCard
 from bnnviz_app.components.widgets import script, set_changed
 from bnnviz_app.theme import entry_colour, styles
@@ -62,14 +62,10 @@ class LeaderboardCard(ExplainedCard):
                 row["name"],
                 written.settings_text(row["settings"]),
                 written.divergence_text(row, self._chains),
-                {each.name: [_number(row.get(each.name)), written.cell(row, each)] for each in columns},
+                {each.name: [to_json(row.get(each.name)), written.cell(row, each)] for each in columns},
             ]
             for row in table["rows"]
         ]
 
     def _show(self) -> None:
         self._leaderboard.explaining = self._explaining
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)

@@ -43,14 +43,12 @@ class RecordingList:
     def fill(self, found: Sequence[tuple[Recording, str | None]], chosen: Sequence[str]) -> None:
         """Update the list."""
         self.found = {recording.name: (recording, wrong) for recording, wrong in found}
-        self._boxes = {name: self._box(name, name in chosen) for name in self.found}
+        self._boxes = {}
+        for name, (_, wrong) in self.found.items():
+            look = {"disabled": wrong is not None, "margin": (2, 0, 0, 4), "min_height": 30}
+            box = self._boxes[name] = pmui.Checkbox(label=name, value=name in chosen and wrong is None, **look)
+            box.param.watch(lambda event: self._on_chosen(), "value")
         self._show()
-
-    def _box(self, name: str, chosen: bool) -> pmui.Checkbox:
-        wrong = self.found[name][1] is not None
-        box = pmui.Checkbox(label=name, value=chosen and not wrong, disabled=wrong, margin=(2, 0, 0, 4), min_height=30)
-        box.param.watch(lambda event: self._on_chosen(), "value")
-        return box
 
     def _show(self) -> None:
         words = (self.search.value_input or "").lower().split()

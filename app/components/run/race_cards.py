@@ -6,10 +6,8 @@ import html
 import math
 from typing import Any
 
-import panel_material_ui as pmui
-
 from bnnviz.figures.base import Figure
-from bnnviz.figures.entries import of_entry
+from bnnviz.figures.listing import of_entry
 from bnnviz.figures.live.view import View
 from bnnviz.numerals import count
 from bnnviz_app.components.cards.cards import Card
@@ -24,7 +22,6 @@ LEAST_HEIGHT = 80  # pixels
 _TABLE = 52, 27, "27vh"
 _LARGE_TABLE = 66, 32, "29vh"  # the same for a projector
 _STYLES = styles(__file__)
-_SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
 
 
 def grid(entries: int, large: bool = False) -> str:
@@ -114,18 +111,6 @@ class RaceTransport(StepTransport):
 
     def _cells(self, status: dict[str, Any]) -> list[Cell]:
         return [*super()._cells(status), (0, "reference", html.escape(_reference_text(status["reference"])), "")]
-
-
-def picture_switch() -> pmui.RadioButtonGroup:
-    """Return the switch between the samplers' views."""
-    return pmui.RadioButtonGroup(
-        options=list(TITLES.values()),
-        value=TITLES["path"],
-        size="small",
-        margin=(4, 4, 0, 8),
-        visible=False,
-        sx=_SWITCH,
-    )
 
 
 def _reference_text(reference: dict[str, Any] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import sources
+from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Panels, Rule, chain, dash_of, extent
-from bnnviz.figures.parts import as_arrays
+from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Panels, Rule, chain, dash_of
+from bnnviz.figures.ranges import extent
 from bnnviz.figures.sources import SourceDraws
 
 LAGS = (25, 50, 100, 200)  # the axis ends at one of these
@@ -24,37 +24,35 @@ FLOOR = -0.2
 class Acf(Figure):
     """Plot the autocorrelation of the traced quantity."""
 
-    name = "acf"
-    title = "ACF"
+    name, title = "acf", "ACF"
     needs = ("acf",)
     place = 7
     of_draws = True
-
     x = Axis("lag (draws)", (-EDGE, LAGS[0] + EDGE))
     y = Axis("ACF", (FLOOR, 1.0), count=3)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``acf`` (lags,) at ``lag`` (lags,) of the quantity ``label``."""
         lag, acf = (np.asarray(part[name], dtype=float)[: LAGS[-1] + 1] for name in ("lag", "acf"))
-        noise = 1.96 / np.sqrt(max(part.get("draws", 0), 1))
-        marks: list[Mark] = [_noise(lag, noise)] if part.get("draws") else []
-        marks.append(_bars(lag, acf))
         # Up to three times the first lag within the noise.
-        within = np.flatnonzero(acf <= noise)
+        within = np.flatnonzero(acf <= _noise(part.get("draws", 0)))
         requested = 3 * within[0] if within.size else LAGS[-1]
         lags = next((lags for lags in LAGS if lags >= requested), LAGS[-1])
         ess = part.get("ess", np.nan)
         up = extent(acf[lag <= lags], [FLOOR, 1.0])
+        marks = _bars(lag, acf, part.get("draws", 0))
         return _drawing(marks, part["label"], lags, up, note=f"ESS {ess:,.0f}" if np.isfinite(ess) else "")
 
 
-def _bars(lag: np.ndarray, acf: np.ndarray, label: str = "ACF") -> Bars:
-    return Bars(lag, acf, 2 * EDGE, colour="blue", label=label)
+def _noise(draws: int) -> float:
+    return 1.96 / np.sqrt(max(draws, 1))
 
 
-def _noise(lag: np.ndarray, noise: float) -> Band:
-    half = np.full(len(lag), noise)
-    return Band(lag, -half, half, colour="grey", label="95 % of white noise")
+def _bars(lag: np.ndarray, acf: np.ndarray, draws: int, label: str = "ACF") -> list[Mark]:
+    """Return the bars of all chains over the band of white noise, if the number of draws is known."""
+    half = np.full(len(lag), _noise(draws))
+    band = Band(lag, -half, half, colour="grey", label="95 % of white noise")
+    return [*([band] if draws else []), Bars(lag, acf, 2 * EDGE, colour="blue", label=label)]
 
 
 def _drawing(marks: Sequence[Mark], label: str, lags: int, up: Any, note: str = "") -> Drawing:
@@ -87,8 +85,8 @@ def acf(source: Any, variables: str | Sequence[str] | None = None, *, lags: int 
     """
     if lags < 1:
         raise BnnvizError(f"lags = {lags} must be 1 at least.", "lags")
-    if isinstance(source, Mapping) and {"lag", "acf", "label"} <= set(source):
-        return Acf().draw(as_arrays(dict(source)))
+    if (drawing := parts.given(Acf(), source, "lag", "acf", "label")) is not None:
+        return drawing
     found, names = sources.shared(source, variables)
     for draws in found:
         if draws.log_weights is not None:
@@ -107,8 +105,7 @@ def _of_draws(found: Sequence[SourceDraws], name: str, lags: int) -> Drawing:
         at = np.arange(len(together))
         if len(found) == 1:
             several = len(values) > 1
-            bars = _bars(at, together, "all chains" if several else draws.name)
-            marks += [_noise(at, 1.96 / np.sqrt(values.size)), bars]
+            marks += _bars(at, together, values.size, "all chains" if several else draws.name)
             for number, own in enumerate(array_stats().autocorr(values, axis=1) if several else ()):
                 curve = own[: lags + 1]
                 look = {"colour": chain(number), "label": f"chain {number + 1}", "opacity": 0.75}

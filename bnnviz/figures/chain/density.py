@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
-from bnnviz.figures import sources
+from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import (
-    Axis,
-    Band,
-    Bars,
-    Drawing,
-    Line,
-    Mark,
-    Panels,
-    chain,
-    dash_of,
-    extent,
-    future,
-    gapped,
-    reach,
-)
-from bnnviz.figures.parts import as_arrays
+from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, Panels, chain, dash_of, future, reach
+from bnnviz.figures.ranges import extent, gapped
 from bnnviz.figures.sources import SourceDraws
 
 HEADROOM, MOST = 1.25, 1.6  # of the known density's height: few draws make towers
@@ -34,52 +21,45 @@ _APART = 0.05  # chains that share less of their density than this are drawn one
 
 
 class Density(Figure):
-    """Draw a histogram of the draws of a target's only coordinate over its known density.
+    """Draw a histogram of the draws of a target's only coordinate over its known density, and accepted functionals."""
 
-    If a sampler's states are densities, the accepted ones are drawn too.
-    """
-
-    name = "density"
-    title = "Density"
+    name, title = "density", "Density"
     needs = ("density",)
     place = 5
     of_draws = True
-
     x, y = Axis("x1", (-4.0, 4.0), "exact"), Axis("density", (0.0, 0.5), "exact")
 
     def blank(self) -> Drawing:
         """Return the known density of the target."""
-        known = self.scene.get("density")
-        return self.drawing() if known is None else self._drawing(known, [], [], 0.0)
+        return self.drawing() if self.scene.get("density") is None else self.draw({})
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw bars of ``width`` with heights ``y`` at ``x``, and the functionals of ``curves``."""
-        known, curves = self.scene["density"], part["curves"]
-        under: list[Mark] = [Bars(part["x"], part["y"], part["width"], colour="blue", opacity=0.45, label="draws")]
-        over: list[Mark] = []
+        known, curves = self.scene["density"], part.get("curves")
+        top, highest = float(known["y"].max()), 0.0
+        marks: list[Mark] = []
+        if part:
+            highest = float(part["y"].max())
+            marks.append(Bars(part["x"], part["y"], part["width"], colour="blue", opacity=0.45, label="draws"))
         if curves is not None:
             accepted = gapped(curves["x"], curves["y"][curves["accepted"]])
-            under.append(Line(*accepted, 1.2, colour="green", opacity=0.4, label="functionals"))
-            over.append(Line(curves["x"], curves["y"][-1], 2.6, colour="orange", label="the newest"))
-        return self._drawing(known, under, over, float(part["y"].max()), f"{part['draws']:,} draws")
-
-    def _drawing(self, known: dict, under: list[Mark], over: list[Mark], highest: float, note: str = "") -> Drawing:
-        top = float(known["y"].max())
-        truth = Line(known["x"], known["y"], 2.4, label="the target", still=True)
+            marks.append(Line(*accepted, 1.2, colour="green", opacity=0.4, label="functionals"))
+        marks.append(Line(known["x"], known["y"], 2.4, label="the target", still=True))
+        if curves is not None:
+            marks.append(Line(curves["x"], curves["y"][-1], 2.6, colour="orange", label="the newest"))
         x = Axis(known["label"], extent(known["x"]), follow="exact")
         y = Axis("density", (0.0, max(HEADROOM * top, min(highest, MOST * top))), count=3)
-        return Drawing([*under, truth, *over], x=x, y=y, title=f"Density of {known['label']}", note=note)
+        note = f"{part['draws']:,} draws" if part else ""
+        return Drawing(marks, x=x, y=y, title=f"Density of {known['label']}", note=note)
 
 
 class Marginal(Figure):
     """Draw the density of a weight or of a principal component, estimated from all draws."""
 
-    name = "marginal"
-    title = "Density"
+    name, title = "marginal", "Density"
     needs = ("marginal",)
     place = 10
     of_draws = True
-
     x, y = Axis("PC 1", (-3.0, 3.0), "exact"), Axis("density", (0.0, 0.5), "exact")
 
     def draw(self, part: dict[str, Any]) -> Drawing:
@@ -125,8 +105,8 @@ def density(source: Any, variables: str | Sequence[str] | None = None) -> Drawin
     >>> plots.density({"NUTS": {"mu": rng.normal(size=(4, 500))}, "SGLD": {"mu": 1.4 * rng.normal(size=(4, 500))}})
     :Overlay...
     """
-    if isinstance(source, Mapping) and {"x", "y", "label"} <= set(source):
-        return Marginal().draw(as_arrays(dict(source)))
+    if (drawing := parts.given(Marginal(), source, "x", "y", "label")) is not None:
+        return drawing
     array_stats()  # fails here where ArviZ is missing
     found, names = sources.shared(source, variables)
     return Panels([_of_draws(found, name) for name in names], 2)
@@ -160,9 +140,4 @@ def _overlap(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> bool:
     heights = np.array([np.interp(grid, x, y, left=0.0, right=0.0) for x, y in curves])
     areas = np.trapezoid(heights, grid, axis=1)
     shared = np.trapezoid(np.minimum(heights[:, None], heights[None]), grid, axis=2)
-    linked = shared > _APART * np.minimum(areas[:, None], areas[None])
-    reached = np.zeros(len(curves), dtype=bool)
-    reached[0] = True
-    for _ in curves:
-        reached = linked[reached].any(0)
-    return bool(reached.all())
+    return connected_components(shared > _APART * np.minimum(areas[:, None], areas[None]))[0] == 1

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments, extent
+from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments
 from bnnviz.figures.palette import Kind
+from bnnviz.figures.ranges import extent
 
 _UNIT = Kind("unit", "circle", "ink", False)
 _BIASES = ((1, Kind("bias", "circle", "blue", True)), (-1, Kind("bias", "circle", "magenta", True)))
@@ -24,18 +25,12 @@ _FRAME = (500.0, 300.0)  # pixels, until the figure has been laid out
 
 
 class NetworkGraph(Figure):
-    """Draw units as circles and weights as edges, as wide as they are large; a biased unit holds a disc of that size.
+    """Draw weights as edges and biases as discs, as wide as they are large, over grey edges as wide as their sd."""
 
-    A grey edge beneath is as wide as the standard deviation of that weight over the draws: the data leave the sign of
-    a coloured edge open that is narrower than its grey one.
-    """
-
-    name = "graph"
-    title = "Network"
+    name, title = "graph", "Network"
     needs = ("graph",)
     place = 9
     touch = {"cells": True, "hovers": True}
-
     y = Axis("", (-0.5, 0.5), "exact", shown=False, grid=False)
 
     def __init__(self) -> None:
@@ -43,14 +38,30 @@ class NetworkGraph(Figure):
         self.begin({})
 
     def begin(self, scene: dict[str, Any]) -> None:
-        """Place the units of another network."""
+        """Place the units of another network: a column for each layer, evenly spaced from the top."""
         super().begin(scene)
         self._part: dict[str, Any] | None = None
         self._shown: int | None = None  # the coordinate that the pointer has chosen
-        self._layers = list(scene.get("layers", ()))
         self._largest = 0.0
-        if self._layers:
-            self._place()
+        self._layers = list(scene.get("layers", ()))
+        if not self._layers:
+            return
+        self._counts = [self._layers[0]["inputs"], *(layer["outputs"] for layer in self._layers)]
+        heights = [(np.arange(n)[::-1] + 0.5) / n - 0.5 for n in self._counts]
+        self._unit_x = np.repeat(np.arange(len(heights), dtype=float), self._counts)
+        self._unit_y = np.concatenate(heights)
+        edges, biases = [], []
+        for i, layer in enumerate(self._layers):
+            begin = np.tile(heights[i], layer["outputs"])
+            rise = np.repeat(heights[i + 1], layer["inputs"]) - begin
+            edges.append([np.full(len(begin), i), begin, rise, layer["weight"] + np.arange(len(begin))])
+            if layer["bias"] is not None:
+                at = np.full(layer["outputs"], i + 1)
+                biases.append([at, heights[i + 1], layer["bias"] + np.arange(layer["outputs"])])
+        # Of each edge and bias the place, and its coordinate.
+        self._edge_x, self._edge_y, self._rise, self._edge_of = np.hstack(edges)
+        self._bias_x, self._bias_y, self._bias_of = np.hstack([np.empty((3, 0)), *biases])
+        self._edge_of, self._bias_of = self._edge_of.astype(int), self._bias_of.astype(int)
 
     def blank(self) -> Drawing:
         """Return the units without weights."""
@@ -58,10 +69,19 @@ class NetworkGraph(Figure):
         return self._drawing([], "")
 
     def choose(self, x: float, y: float) -> int | None:
-        """Show the weight or the bias nearest to a place, and return its coordinate; None far from all."""
+        """Show the bias or the weight nearest to a place, and return its coordinate; None far from all."""
+        self._shown = None
         if self._part is None:
             return None
-        self._shown = self._nearest(x, y)
+        width, height = self.frame_size or _FRAME
+        across, up = width / (len(self._layers) + 2 * _SIDE), height
+        discs = np.hypot((self._bias_x - x) * across, (self._bias_y - y) * up)
+        along = np.clip(x - self._edge_x, 0.0, 1.0)
+        off = np.hypot((self._edge_x + along - x) * across, (self._edge_y + along * self._rise - y) * up)
+        if discs.size and discs.min() < self._unit_px / 2:
+            self._shown = int(self._bias_of[discs.argmin()])
+        elif off.min() < _NEAR_PX:
+            self._shown = int(self._edge_of[off.argmin()])
         return self._shown
 
     def leave(self) -> None:
@@ -86,7 +106,11 @@ class NetworkGraph(Figure):
         number = self._shown if self._shown is not None else part["chosen"]
         edge = np.flatnonzero(self._edge_of == number) if number is not None else np.empty(0, int)
         marks.append(Segments(*self._ends(edge), 2.0, dash=(5, 4)))
-        note = f"{part['draws']:,} draws" if number is None else self._text(number)
+        note = f"{part['draws']:,} draws"
+        if number is not None:
+            names = self.scene["names"]
+            note = f"{names[number] if number < len(names) else number} {weights[number]:.2f}"
+            note += f", draws {part['mean'][number]:.2f} ± {sd[number]:.2f}" if sd.size else ""
         return self._drawing(marks, note, weights[self._bias_of])
 
     def _drawing(self, marks: list[Mark], note: str, bias: np.ndarray | None = None) -> Drawing:
@@ -102,26 +126,6 @@ class NetworkGraph(Figure):
                 marks.append(Points(*at, kind, _DISC * size, 0.0, scale=sizes[own], label=kind.label))
         words = f"layers of {', '.join(map(str, self._counts))} units; {note}" if self._layers else ""
         return self.drawing(marks, x=x, note=note, words=words)
-
-    def _place(self) -> None:
-        """Place the units: a column for each layer, evenly spaced from the top."""
-        self._counts = counts = [self._layers[0]["inputs"], *(layer["outputs"] for layer in self._layers)]
-        heights = [(np.arange(n)[::-1] + 0.5) / n - 0.5 for n in counts]
-        self._unit_x = np.concatenate([np.full(n, float(i)) for i, n in enumerate(counts)])
-        self._unit_y = np.concatenate(heights)
-        begin = [np.tile(heights[i], layer["outputs"]) for i, layer in enumerate(self._layers)]
-        end = [np.repeat(heights[i + 1], layer["inputs"]) for i, layer in enumerate(self._layers)]
-        self._edge_x = np.concatenate([np.full(len(y), float(i)) for i, y in enumerate(begin)])
-        self._edge_y = np.concatenate(begin)
-        self._rise = np.concatenate(end) - self._edge_y
-        self._edge_of = np.concatenate(
-            [layer["weight"] + np.arange(layer["inputs"] * layer["outputs"]) for layer in self._layers]
-        )
-        biased = [(i, layer) for i, layer in enumerate(self._layers) if layer["bias"] is not None]
-        self._bias_x = np.concatenate([np.full(layer["outputs"], i + 1.0) for i, layer in biased] or [np.empty(0)])
-        self._bias_y = np.concatenate([heights[i + 1] for i, _ in biased] or [np.empty(0)])
-        numbers = [layer["bias"] + np.arange(layer["outputs"]) for _, layer in biased]
-        self._bias_of = np.concatenate(numbers or [np.empty(0, int)])
 
     @property
     def _room(self) -> float:
@@ -142,21 +146,3 @@ class NetworkGraph(Figure):
         edges = np.asarray(edges, dtype=int)
         widest = min(_WIDEST, _SHARE * self._room + 1)
         return *self._ends(edges), 1.0, np.maximum(_LEAST, widest * sizes / self._largest)
-
-    def _nearest(self, x: float, y: float) -> int | None:
-        """Return the coordinate of the nearest bias or edge on the screen, or None."""
-        width, height = self.frame_size or _FRAME
-        across, up = width / (len(self._layers) + 2 * _SIDE), height
-        discs = np.hypot((self._bias_x - x) * across, (self._bias_y - y) * up)
-        if discs.size and discs.min() < self._unit_px / 2:
-            return int(self._bias_of[discs.argmin()])
-        along = np.clip(x - self._edge_x, 0.0, 1.0)
-        off = np.hypot((self._edge_x + along - x) * across, (self._edge_y + along * self._rise - y) * up)
-        return int(self._edge_of[off.argmin()]) if off.min() < _NEAR_PX else None
-
-    def _text(self, number: int) -> str:
-        """Return a weight's name, its value now, and its mean and spread over the draws."""
-        part, names = self._part, list(self.scene["names"])
-        name = names[number] if number < len(names) else str(number)
-        now = f"{name} {part['weights'][number]:.2f}"
-        return f"{now}, draws {part['mean'][number]:.2f} ± {part['sd'][number]:.2f}" if len(part["sd"]) else now

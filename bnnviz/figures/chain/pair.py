@@ -10,7 +10,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.figures import sources
 from bnnviz.figures.marks import SQUARE, Axis, Drawing, Mark, Panels, Points, reach, series_kind
 from bnnviz.figures.palette import KINDS, VIOLATION
-from bnnviz.figures.sources import ID, SourceDraws
+from bnnviz.figures.sources import SourceDraws
 
 _MOST = 3  # variables without a choice
 
@@ -47,12 +47,10 @@ def pair(source: Any, variables: str | Sequence[str] | None = None, *, divergenc
 def _drawing(found: Sequence[SourceDraws], shown: tuple[str, str], divergences: bool) -> Drawing:
     marks: list[Mark] = []
     for place, draws in enumerate(found):
-        table = draws.table(shown)
-        count = len(table[ID])
-        look = {"opacity": 0.35 if count > 2000 else 0.55, "label": draws.name, "ids": table[ID]}
-        kind = series_kind(place)
-        x, y = (table[name] for name in shown)
-        marks.append(Points(x, y, kind, 5.0 if count > 500 else 6.5, 0.4, fill=kind.role, **look))
+        x, y = (draws.of(name).ravel() for name in shown)
+        kind, look = series_kind(place), {"label": draws.name, "ids": draws.ids.ravel()}
+        look |= {"opacity": 0.35 if len(x) > 2000 else 0.55}
+        marks.append(Points(x, y, kind, 5.0 if len(x) > 500 else 6.5, 0.4, fill=kind.role, **look))
         if divergences and draws.diverging is not None and draws.diverging.any():
             at = tuple(draws.of(name)[draws.diverging] for name in shown)
             marks.append(Points(*at, KINDS[VIOLATION], 9, label="divergent"))

@@ -23,12 +23,10 @@ LARGEST = Kind("largest", "circle", "blue", True)
 class RateRatios(Figure):
     """Plot a box plot of the ratios of all chains."""
 
-    name = "ratios"
-    title = "Ratios, all proposals"
+    name, title = "ratios", "Ratios, all proposals"
     needs = ("ratios",)
     place = 2
     of_draws = True
-
     x, y = Axis("rate / envelope", (0.0, START)), Axis(" ", (-0.5, 0.5), "exact", shown=False)
     size = (520, 200)
     always = (Rule([1.0], "x", 1.6, (6, 4), "rate = envelope", colour="muted"),)

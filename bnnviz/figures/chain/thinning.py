@@ -8,8 +8,9 @@ import numpy as np
 
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Band, Drawing, Line, Mark, Points, Rule, Segments, extent, whiskers
+from bnnviz.figures.marks import Axis, Band, Drawing, Line, Mark, Points, Rule, Segments, whiskers
 from bnnviz.figures.palette import ACCEPTED, BOUNCE, KINDS, REJECTED, UNIFORM, VIOLATION
+from bnnviz.figures.ranges import extent
 
 MARKS = {REJECTED: KINDS[REJECTED], BOUNCE: ACCEPTED, VIOLATION: KINDS[VIOLATION]}
 DOTTED, DASHED = (2, 4), (6, 4)
@@ -33,11 +34,9 @@ HINTS = {
 class Thinning(Figure):
     """Draw the rate along the segment, signed and clipped, the envelope and its proposals."""
 
-    name = "thinning"
-    title = "Why it turns"
+    name, title = "thinning", "Why it turns"
     needs = ("envelope",)
     place = 1
-
     x = Axis("time since the last event (path time)", (0.0, 1.0), "exact")
     y = Axis("rate (1/time)", (-0.5, 2.0), "exact")
     always = (Rule([0.0], colour="axis"),)
@@ -54,8 +53,8 @@ class Thinning(Figure):
             Line(part["rate_t"], below, 1.6, DASHED, colour="pale", label="rate < 0", hint=HINTS["rate < 0"]),
             Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate", hint=HINTS["rate"]),
             Band(t, 0 * height, height, colour="grey", opacity=0.15),
-            _pieces(part, "past", 2.2, colour="ink", label="envelope", hint=HINTS["envelope"]),
-            _pieces(part, "now", 3.0, colour="ink", label="envelope", hint=HINTS["envelope"]),
+            _pieces(part, "past", 2.2),
+            _pieces(part, "now", 3.0),
             Rule(clock, "x", 1.8, DASHED, "refresh clock", colour="purple"),
             *_proposals(part),
         ]
@@ -67,34 +66,30 @@ class Thinning(Figure):
         return self.drawing(marks, x=x, y=y, note=note, words=" · ".join(filter(None, (words, note))))
 
 
-def _pieces(part: dict[str, Any], name: str, width: float, **look: Any) -> Segments:
+def _pieces(part: dict[str, Any], name: str, width: float) -> Segments:
     t0, t1, h0, h1 = (np.asarray(part[f"{name}_{end}"], dtype=float) for end in ("t0", "t1", "h0", "h1"))
-    return Segments(t0, h0, t1 - t0, h1 - h0, width, **look)
+    return Segments(t0, h0, t1 - t0, h1 - h0, width, colour="ink", label="envelope", hint=HINTS["envelope"])
 
 
 def _stems(part: dict[str, Any]) -> list[Mark]:
     """Return a line from zero to each of the latest proposals."""
-    t, rate, kind = (np.asarray(part[f"proposal_{name}"])[-LATEST:] for name in ("t", "rate", "kind"))
-    tops = np.fmax(np.asarray(part["proposal_height"])[-LATEST:], np.maximum(rate, 0))
-    taken = np.isin(kind, (BOUNCE, VIOLATION))
-    found: list[Mark] = []
-    for own, colour, width in ((~taken, "grey", 1.2), (taken, "green", 1.8)):
-        found.append(whiskers(t[own], 0 * tops[own], tops[own], width, dash=DOTTED, colour=colour, label="proposal"))
-    return found
+    t, rate, kind, height = (np.asarray(part[f"proposal_{name}"])[-LATEST:] for name in ("t", "rate", "kind", "height"))
+    tops, taken = np.fmax(height, np.maximum(rate, 0)), np.isin(kind, (BOUNCE, VIOLATION))
+    return [
+        whiskers(t[own], 0 * tops[own], tops[own], width, dash=DOTTED, colour=colour, label="proposal")
+        for own, colour, width in ((~taken, "grey", 1.2), (taken, "green", 1.8))
+    ]
 
 
 def _proposals(part: dict[str, Any]) -> list[Mark]:
     """Mark each proposal at its rate, and the uniform draw that decides on it."""
-    t, rate = np.asarray(part["proposal_t"]), np.maximum(part["proposal_rate"], 0)
-    kind = np.asarray(part["proposal_kind"])
-    found: list[Mark] = [
-        Points(t[kind == code], rate[kind == code], of, 11, width=2.2, label=of.label, hint=HINTS.get(of.label, ""))
-        for code, of in MARKS.items()
-    ]
-    latest = slice(-LATEST, None)
-    uniform = (np.asarray(part["proposal_u"]) * np.asarray(part["proposal_height"]))[latest]
-    hint = HINTS[UNIFORM.label]
-    return [*found, Points(t[latest], uniform, UNIFORM, 8, fill="surface", label=UNIFORM.label, hint=hint)]
+    t, rate, kind, u, height = (np.asarray(part[f"proposal_{name}"]) for name in ("t", "rate", "kind", "u", "height"))
+    found = []
+    for code, of in MARKS.items():
+        at = t[kind == code], np.maximum(rate, 0)[kind == code]
+        found.append(Points(*at, of, 11, width=2.2, label=of.label, hint=HINTS[of.label]))
+    at, label = (t[-LATEST:], (u * height)[-LATEST:]), UNIFORM.label
+    return [*found, Points(*at, UNIFORM, 8, fill="surface", label=label, hint=HINTS[label])]
 
 
 def _heights(part: dict[str, Any]) -> tuple[float, float] | None:

@@ -23,13 +23,11 @@ _AHEAD = 0.3  # share of the strip for recorded future steps
 class Timeline(Figure):
     """Draw a tick for each step; events carry their mark."""
 
-    name = "timeline"
-    title = "Events"
+    name, title = "timeline", "Events"
     needs = ("events",)
     place = 11
     bare = True
     kinds = KINDS
-
     x = Axis("", (-1.0, 0.016), "exact")
     _span = SPANS[0]
 
@@ -49,11 +47,11 @@ class Timeline(Figure):
     def _strip(self, x: np.ndarray, kind: np.ndarray, head: float, *more: Mark, words: str = "") -> Drawing:
         marks: list[Mark] = [Line([head, head], [0.0, 1.0], 3.0), *more]
         for code, of in self.kinds.items():
-            own = x[kind == code]
-            marks.append(_ticks(own, HEIGHTS.get(code, 0.5), 1.6, colour=of.role))
+            own, height = x[kind == code], HEIGHTS.get(code, 0.5)
+            marks.append(_ticks(own, height, 1.6, colour=of.role))
             if code in EVENTS or code == _MOVE:
                 at = own if code in EVENTS else own[:0]
-                marks.append(Points(at, np.full(len(at), HEIGHTS.get(code, 0.5)), of, 6.5, 1.5, label=of.label))
+                marks.append(Points(at, np.full(len(at), height), of, 6.5, 1.5, label=of.label))
         return self.drawing(marks, words=words)
 
     def _choose_span(self, needed: float) -> None:

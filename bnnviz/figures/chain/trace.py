@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import sources
+from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Panels, Points, chain, extent, future, reach
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Panels, Points, chain, future, reach
 from bnnviz.figures.palette import KINDS, PICKED, VIOLATION, Kind
-from bnnviz.figures.parts import as_arrays
+from bnnviz.figures.ranges import extent
 from bnnviz.figures.sources import SourceDraws, draw_id
 
 _DOT = Kind("draw", "circle", "blue", True)
@@ -21,8 +21,7 @@ _DOT = Kind("draw", "circle", "blue", True)
 class Trace(Figure):
     """Draw one number of each draw of up to eight chains: a component, a coordinate, or a sample statistic."""
 
-    name = "trace"
-    title = "Trace"
+    name, title = "trace", "Trace"
     needs = ("trace",)
     place = 6
     of_draws = True
@@ -34,10 +33,7 @@ class Trace(Figure):
         return Drawing(x=Axis("draw", (0.0, 100.0), "exact"), y=Axis(label, (-3.0, 3.0), "exact"))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``values`` (chains, draws) at ``index`` (draws,), after those of the ``warmup`` (chains, draws).
-
-        ``futures`` have letters instead of chains.
-        """
+        """Draw ``values`` (chains or ``futures``, draws) at ``index`` (draws,), after those of the ``warmup``."""
         values, index, label = np.atleast_2d(part["values"])[:SERIES], part["index"], part["label"]
         futures, chains = part.get("futures", ()), part.get("chains", len(values))
         names = futures or [f"chain {i + 1}" for i in range(len(values))]
@@ -51,12 +47,18 @@ class Trace(Figure):
         marks += [trace_line(index, *each) for each in zip(values, colours, names, strict=True)]
         x, y = self.selection.get("trace_index", ()), self.selection.get("trace_value", ())
         marks.append(Points(x, y, PICKED, 7, width=1, label=PICKED.label if len(x) else ""))
+        title = f"Principal component {label[3:]}" if label.startswith("PC ") else label
+        if futures:
+            title += f" since the fork, {' and '.join(futures)}"
+        else:
+            count = f"{chains}" if len(values) == chains else f"{len(values)} of {chains}"
+            title += ", one chain" if chains == 1 else f", {count} chains"
         ends = extent(index)
         return Drawing(
             marks,
             x=Axis("draw", extent(before, index), follow="scroll"),
             y=Axis(label, extent(early, values), key=(label, part.get("basis"), len(values), chains, tuple(futures))),
-            title=_title(label, len(values), chains, futures),
+            title=title,
             words="" if ends is None else "draws {:,.0f} to {:,.0f}".format(*ends),
         )
 
@@ -64,14 +66,6 @@ class Trace(Figure):
 def trace_line(index: Any, values: Any, number: int, label: str) -> Line:
     """Return the draws of one chain."""
     return Line(index, values, 1.3, colour=chain(number), opacity=0.85, label=label)
-
-
-def _title(label: str, drawn: int, chains: int, futures: Sequence[str]) -> str:
-    label = f"Principal component {label[3:]}" if label.startswith("PC ") else label
-    if futures:
-        return f"{label} since the fork, {' and '.join(futures)}"
-    count = "one chain" if chains == 1 else f"{chains} chains" if drawn == chains else f"{drawn} of {chains} chains"
-    return f"{label}, {count}"
 
 
 def trace(
@@ -99,8 +93,8 @@ def trace(
     >>> plots.trace({"mu": np.cumsum(rng.normal(size=(4, 200)), 1) / 5})
     :Overlay...
     """
-    if isinstance(source, Mapping) and {"values", "index"} <= set(source):
-        return Trace().draw(as_arrays(dict(source)))
+    if (drawing := parts.given(Trace(), source, "values", "index")) is not None:
+        return drawing
     if chains < 1:
         raise BnnvizError(f"chains = {chains} must be 1 at least.", "chains")
     found, names = sources.shared(source, variables)

@@ -23,15 +23,14 @@ ARROW = 34  # pixels
 class Trajectory(PlaneFigure):
     """Draw the path in two coordinates or two principal components, older parts fading."""
 
-    name = "trajectory"
-    title = "Trajectory"
+    name, title = "trajectory", "Trajectory"
     needs = ("path",)
     place = 0
     touch = {"picks": True}
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw the path ``x``, ``y`` through its last events, where the chain is ``now``, and draws with marginals."""
-        part = part | _latest(part)
+        part = _latest(part)
         dots = tuple(np.asarray(part.get(f"draw_{axis}", ()), dtype=float) for axis in "xy")
         futures = part.get("futures", ())
         seen = {
@@ -49,7 +48,7 @@ class Trajectory(PlaneFigure):
                 Line(other["x"], other["y"], 2.4, colour=chain(future(other["letter"])), label=other["letter"])
                 for other in futures
             ),
-            *self._events(part),
+            *(_events(part) if "events" in self.scene.get("emits", ("events",)) else ()),
             _named(part, "visited", VISITED, 9),
             Arrows(*here, [part["now_dx"]], [part["now_dy"]], ARROW, colour=NOW.role),
             _named(self.selection, "known", KNOWN, 5),
@@ -61,18 +60,16 @@ class Trajectory(PlaneFigure):
         words = f"the path of one chain with its last {len(part['event_kind'])} events"
         return Drawing(marks, note=note, words=words, size=SQUARE, **plane)
 
-    def _events(self, part: dict[str, Any]) -> list[Mark]:
-        if "events" not in self.scene.get("emits", ("events",)):
-            return []
-        kinds, steps = np.asarray(part["event_kind"]), part.get("event_step")
-        alpha = np.linspace(OLDEST_MARK, 1.0, len(kinds))
-        marks: list[Mark] = []
-        for code in EVENTS:
-            own = kinds == code
-            ids = None if steps is None else np.asarray(steps)[own]
-            at = np.asarray(part["event_x"])[own], np.asarray(part["event_y"])[own]
-            marks.append(Points(*at, KINDS[code], alpha=alpha[own], ids=ids, label=KINDS[code].label))
-        return marks
+
+def _events(part: dict[str, Any]) -> list[Mark]:
+    alpha = np.linspace(OLDEST_MARK, 1.0, len(part["event_kind"]))
+    marks: list[Mark] = []
+    for code in EVENTS:
+        own = part["event_kind"] == code
+        ids = part["event_step"][own] if "event_step" in part else None
+        at = part["event_x"][own], part["event_y"][own]
+        marks.append(Points(*at, KINDS[code], alpha=alpha[own], ids=ids, label=KINDS[code].label))
+    return marks
 
 
 def _named(source: dict[str, Any], name: str, kind: Kind, size: float) -> Points:
@@ -82,14 +79,12 @@ def _named(source: dict[str, Any], name: str, kind: Kind, size: float) -> Points
 
 
 def _latest(part: dict[str, Any]) -> dict[str, Any]:
-    """Return the last events of a path, and the path from the first of them on."""
-    found = {name: np.asarray(part[name])[-LATEST:] for name in part if name.startswith("event_")}
+    """Return a part with the last events of its path alone, and the path from the first of them on."""
+    found = part | {name: np.asarray(part[name])[-LATEST:] for name in part if name.startswith("event_")}
     x, y = np.asarray(part["x"]), np.asarray(part["y"])
-    if len(part["event_x"]) > LATEST:
-        here = np.flatnonzero((x == found["event_x"][0]) & (y == found["event_y"][0]))
-        first = int(here[-1]) if here.size else 0
-        found |= {"x": x[first:], "y": y[first:]}
-    return found
+    here = np.flatnonzero((x == found["event_x"][0]) & (y == found["event_y"][0])) if len(found["event_x"]) else []
+    first = int(here[-1]) if len(here) and len(part["event_x"]) > LATEST else 0
+    return found | {"x": x[first:], "y": y[first:]}
 
 
 def _marginals(x: np.ndarray, y: np.ndarray) -> list[Mark]:

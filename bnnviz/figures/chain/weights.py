@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import sources
+from bnnviz.figures import parts, sources
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import SQUARE, Axis, Drawing, Image, Mark, Rule
-from bnnviz.figures.parts import as_arrays
 
 MOST = 60  # coordinates
 RAMP = ("blue", "surface", "magenta")
@@ -22,13 +21,11 @@ RAMP = ("blue", "surface", "magenta")
 class Correlations(Figure):
     """Plot a heat map of correlations."""
 
-    name = "weights"
-    title = "Correlations"
+    name, title = "weights", "Correlations"
     needs = ("weights",)
     place = 8
     of_draws = True
     touch = {"cells": True}
-
     x = y = Axis("coordinate", (-0.5, 9.5), "exact", whole=True)
     size = SQUARE
     _pair: tuple[int, int] | None = None
@@ -56,11 +53,10 @@ class Correlations(Figure):
         before, self._part = self._part, part
         if before is not None and (before["block"], before["first"]) != (part["block"], part["first"]):
             self._pair = None
-        drawing = _map(part["correlation"], first, f"coordinate ({part['block']})")
-        chosen = part.get("chosen")
+        drawing, chosen = _map(part["correlation"], first, f"coordinate ({part['block']})"), part.get("chosen")
         at = [chosen] if chosen is not None and first <= chosen < first + size else []
         crosses: list[Mark] = [Rule(at, axis, 1.2, (4, 3)) for axis in "xy"]
-        note = f"{part['draws']:,} draws"
+        note = f"{part.get('draws', 0):,} draws"
         if self._pair is not None:
             i, j = self._pair
             note = f"r({i}, {j}) {part['correlation'][j - first, i - first]:.2f}"
@@ -98,17 +94,18 @@ def weights(source: Any, variables: str | Sequence[str] | None = None, *, most: 
     >>> plots.weights(rng.normal(size=(4, 100, 8)) @ mixed)
     :Overlay...
     """
-    if isinstance(source, Mapping) and "correlation" in source:
-        part = as_arrays({"draws": 0, **source})
-        return Correlations().draw(part | {"correlation": np.atleast_2d(part["correlation"])})
+    if (drawing := parts.given(Correlations(), source, "correlation")) is not None:
+        return drawing
     draws = sources.one(source)
     names = draws.chosen(variables, most)
     if len(names) < 2:
         raise BnnvizError("Correlations require at least two variables.", "variables")
     columns = np.column_stack([draws.finite(name).ravel() for name in names])
     if draws.log_weights is None:
-        return _map(diagnostics.correlation(columns), 0, "coordinate")
-    cov = diagnostics.weighted_moments(columns, draws.log_weights.ravel()).cov
-    sd = np.sqrt(np.diag(cov))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return _map(cov / np.outer(sd, sd), 0, "coordinate")
+        found = diagnostics.correlation(columns)
+    else:
+        cov = diagnostics.weighted_moments(columns, draws.log_weights.ravel()).cov
+        sd = np.sqrt(np.diag(cov))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = cov / np.outer(sd, sd)
+    return _map(found, 0, "coordinate")

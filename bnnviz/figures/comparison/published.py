@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, Points, Segments, extent, log_ticks
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, Points, Segments
 from bnnviz.figures.palette import Kind
+from bnnviz.figures.ranges import extent, log_ticks
 
 if TYPE_CHECKING:
     from bnnviz.experiments.table import Result
@@ -80,13 +81,12 @@ def _drawing(dots: Sequence[Result], cases: Sequence[str], named: bool) -> Drawi
     low, high = float(scale(low)), float(scale(high))
     room = _ROOM * (high - low) or 0.1 * abs(high) or 1.0
     reach = low - room, high + room
-    short = {case: case if len(case) <= MOST_LETTERS else f"{case[: MOST_LETTERS - 1]}…" for case in place}
-    names = {float(number): short[case] for case, number in place.items()}
+    short = [case if len(case) <= MOST_LETTERS else f"{case[: MOST_LETTERS - 1]}…" for case in cases]
     letters = min(max(map(len, cases)), MOST_LETTERS) if named else 0
     return Drawing(
         marks,
         x=Axis(" ", reach, "exact", ticks=log_ticks(*reach) if logarithmic else None, count=3),
-        y=Axis("  ", (len(cases) - 0.4, -0.6), "exact", ticks=names, shown=named),
+        y=Axis("  ", (len(cases) - 0.4, -0.6), "exact", ticks=dict(enumerate(short)), shown=named),
         title=LABELS.get(dots[0].measure, dots[0].measure),
         size=(_WIDTH + _LETTER * letters, _EDGES + _LINE * len(cases)),
     )

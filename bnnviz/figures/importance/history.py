@@ -9,8 +9,9 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, chain, curve, extent, padded
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, chain, curve
 from bnnviz.figures.palette import DOT
+from bnnviz.figures.ranges import extent, padded
 from bnnviz.numerals import general
 
 SHADE = 0.18
@@ -19,11 +20,9 @@ SHADE = 0.18
 class History(Figure):
     """Draw the mean over the draws of an iteration, and one standard deviation to both sides."""
 
-    name = "history"
-    title = "Scores per iteration"
+    name, title = "history", "Scores per iteration"
     needs = ("history",)
     place = 14
-
     x, y = Axis("iteration"), Axis()
 
     def draw(self, part: dict[str, Any]) -> Drawing:
@@ -61,7 +60,7 @@ def history(source: Any) -> Drawing:
     >>> plots.history({"label": "accuracy", "lines": [full, light]})
     :Overlay...
     """
-    part = parts.part(source, "history", "a history of scores").part
+    _, part = parts.part(source, "history", "a history of scores")
     if not isinstance(part.get("lines"), list) or not part["lines"]:
         raise BnnvizError("A history needs lines, dicts with name, iteration, mean and sd.", "source")
     return History().draw(part)

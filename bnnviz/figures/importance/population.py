@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures import parts
-from bnnviz.figures.marks import SQUARE, Arrows, Drawing, Line, Mark, Points, Segments, joined
+from bnnviz.figures.marks import SQUARE, Arrows, Drawing, Line, Mark, Points, Segments
 from bnnviz.figures.palette import Kind
 from bnnviz.figures.plane import PlaneFigure
+from bnnviz.figures.ranges import joined
 
 DRAW = Kind("draw, by weight", "circle", "blue", True)
 MEAN = Kind("mean", "x", "ink", False)
@@ -27,8 +28,7 @@ _RESAMPLE, _MOVE = 2, 4  # phases of an iteration
 class Population(PlaneFigure):
     """Draw ellipses of two standard deviations, draws sized by weight, lines to survivors, arrows along gradients."""
 
-    name = "population"
-    title = "Population"
+    name, title = "population", "Population"
     needs = ("population",)
     place = 12
     alike = False  # nothing moves at an angle, and a narrow density has more room
@@ -36,57 +36,43 @@ class Population(PlaneFigure):
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw one phase of an iteration."""
         phase, draws, ends, means = part["phase"], part["draw_xy"], part["end_xy"], part["mean_xy"]
-        outlines, landed = ellipses(means, part["root"]), part["landed_xy"]
+        angle, landed = np.linspace(0, 2 * np.pi, CORNERS), part["landed_xy"]
+        circle = RADIUS * np.stack([np.cos(angle), np.sin(angle)])
+        outlines = np.asarray(means)[:, None] + (np.asarray(part["root"]) @ circle).swapaxes(1, 2)
         seen = {axis: (draws[:, i], outlines[..., i], ends[:, i]) for i, axis in enumerate("xy")}
         plane = self.plane(part, **seen)
         survives = np.asarray(part["survives"], dtype=bool) & (phase >= _RESAMPLE)
         parents = means[part["parent"]][survives] if "parent" in part else landed[survives]
         apart = landed[survives] - parents
         lines = joined(outlines)
+        # The gradient steps, the step lengths that were too long, and the draws without an accepted step.
+        halvings = np.asarray(part["halvings"])
+        taken = (halvings >= 0) & (phase == _MOVE)
+        rise = (ends - landed)[taken]
+        tried = [
+            start + step * 2.0 ** np.arange(1, min(h, MOST_TRIED) + 1)[:, None]
+            for start, step, h in zip(landed[taken], rise, halvings[taken], strict=True)
+        ]
+        refused = landed[~taken] if phase == _MOVE and part.get("climbs", True) else np.empty((0, 2))
+        # The area of the mark of a draw with a weight is in proportion to it.
+        size = np.asarray(part["draw_size"], dtype=float)[: len(draws)]
+        weighed, share = size >= 0, np.sqrt(np.maximum(size, 0))
+        alpha = np.where(weighed, FAINTEST + (1 - FAINTEST) * share, 0.6)
+        scale = np.where(weighed, SMALLEST + (1 - SMALLEST) * share, UNWEIGHED)
         marks: list[Mark] = [
             *plane.pop("marks"),
-            _draws(draws, part["draw_size"]),
+            Points(*draws.T, DRAW, 17, 0.6, alpha=alpha, scale=scale, label=DRAW.label),
             Line(*lines.T, 1.5, colour="purple", opacity=0.8, label="proposal, 2 sd"),
             Segments(*parents.T, *apart.T, 1.4, colour="orange", opacity=0.8, label="from its proposal"),
             Points(*means.T, MEAN, 7, label=MEAN.label),
-            *self._steps(part, landed),
+            Points(*np.concatenate([np.empty((0, 2)), *tried]).T, TRIED, 9, 1.0, label=TRIED.label),
+            Points(*refused.T, REFUSED, 13, 2.0, label=REFUSED.label),
+            Arrows(*landed[taken].T, *rise.T, colour="green", label="gradient step"),
             Points(*landed[survives].T, SURVIVOR, 9, 1.0, label=SURVIVOR.label),
         ]
         note = f"iteration {int(part['iteration']):,}"
         words = f"{len(means)} proposals and {len(draws)} of their draws, {note}"
         return Drawing(marks, note=note, words=words, size=SQUARE, **plane)
-
-    def _steps(self, part: dict[str, Any], landed: np.ndarray) -> list[Mark]:
-        """Return the gradient steps, rejected step lengths, and draws without an accepted step."""
-        halvings = np.asarray(part["halvings"])
-        taken = (halvings >= 0) & (part["phase"] == _MOVE)
-        apart = (part["end_xy"] - landed)[taken]
-        tried = [
-            landed[taken][i] + apart[i] * 2.0 ** np.arange(1, min(h, MOST_TRIED) + 1)[:, None]
-            for i, h in enumerate(halvings[taken])
-        ]
-        refused = landed[~taken] if part["phase"] == _MOVE and part.get("climbs", True) else np.empty((0, 2))
-        return [
-            Points(*np.concatenate([np.empty((0, 2)), *tried]).T, TRIED, 9, 1.0, label=TRIED.label),
-            Points(*refused.T, REFUSED, 13, 2.0, label=REFUSED.label),
-            Arrows(*landed[taken].T, *apart.T, colour="green", label="gradient step"),
-        ]
-
-
-def ellipses(means: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """Return the corners (proposals, corners, 2) of ellipses around means, from roots (proposals, 2, 2)."""
-    angle = np.linspace(0, 2 * np.pi, CORNERS)
-    circle = RADIUS * np.stack([np.cos(angle), np.sin(angle)])
-    return np.asarray(means)[:, None] + (np.asarray(roots) @ circle).swapaxes(1, 2)
-
-
-def _draws(xy: np.ndarray, size: np.ndarray) -> Points:
-    """Return the draws: the area of the mark of one with a weight is in proportion to it."""
-    size = np.asarray(size, dtype=float)[: len(xy)]
-    weighed, share = size >= 0, np.sqrt(np.maximum(size, 0))
-    alpha = np.where(weighed, FAINTEST + (1 - FAINTEST) * share, 0.6)
-    scale = np.where(weighed, SMALLEST + (1 - SMALLEST) * share, UNWEIGHED)
-    return Points(*xy.T, DRAW, 17, 0.6, alpha=alpha, scale=scale, label=DRAW.label)
 
 
 def population(source: Any) -> Drawing:

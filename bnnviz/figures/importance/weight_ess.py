@@ -26,11 +26,9 @@ _TICKS = {-2.0: "≤ 0.01", -1.0: "0.1", 0.0: "1", 1.0: "10", 2.0: "100"}
 class WeightEss(Figure):
     """Draw the effective share of the draws in percent, on a log scale, with the line under which it is an alarm."""
 
-    name = "gauge"
-    title = "Weight ESS"
+    name, title = "gauge", "Weight ESS"
     needs = ("gauge",)
     place = 13
-
     x = Axis("iteration", (0.0, 20.0), "scroll")
     y = Axis("weight ESS (% of draws)", (LOWEST, HIGHEST), "exact", ticks=_TICKS)
     always = (Rule([np.log10(ALARM)], width=2.0, dash=(7, 5), colour="magenta", label="alarm"),)
@@ -72,25 +70,19 @@ def weight_ess(source: Any) -> Drawing:
     >>> plots.weight_ess(spread * rng.normal(size=(20, 100)))
     :Overlay...
     """
-    return WeightEss().draw(_shares(source))
-
-
-def _shares(source: Any) -> dict[str, Any]:
-    """Return the effective share of the draws by the progress counter."""
-    if isinstance(source, Mapping) and "share" in source:
-        return {"iteration": source["iteration"], "share": source["share"]}
-    if hasattr(source, "frame"):
-        return parts.part(source, "gauge", "weights of draws").part
+    if (isinstance(source, Mapping) and "share" in source) or hasattr(source, "frame"):
+        return parts.drawn(WeightEss(), source, "weights of draws")
     if sources.is_array(source):
         logs = np.asarray(source, dtype=float)
         if logs.ndim != 2 or not logs.size:
             raise BnnvizError(f"Give log weights as (iterations, draws), not of the shape {logs.shape}.", "source")
-        shares = [diagnostics.weight_ess(row) / logs.shape[1] for row in logs]
-        return {"iteration": np.arange(1, len(logs) + 1), "share": shares}
-    draws = sources.one(source)
-    if draws.log_weights is None:
-        raise BnnvizError(f"The draws of {draws.name} have no weights; draw their mixing instead.", "source")
-    counts = np.unique(np.linspace(1, draws.shape[1], min(50, draws.shape[1])).astype(int))
-    logs = draws.log_weights
-    shares = [diagnostics.weight_ess(logs[:, :n]) / logs[:, :n].size for n in counts]
-    return {"along": "draws of each chain", "iteration": counts, "share": shares}
+        counts, along, until = np.arange(1, len(logs) + 1), "iteration", list(logs)
+    else:
+        draws = sources.one(source)
+        logs = draws.log_weights
+        if logs is None:
+            raise BnnvizError(f"The draws of {draws.name} have no weights; draw their mixing instead.", "source")
+        counts = np.unique(np.linspace(1, draws.shape[1], min(50, draws.shape[1])).astype(int))
+        along, until = "draws of each chain", [logs[:, :n] for n in counts]
+    shares = [diagnostics.weight_ess(each) / each.size for each in until]
+    return WeightEss().draw({"along": along, "iteration": counts, "share": shares})

@@ -58,7 +58,12 @@ class AxisRange:
                 self.start_at(first, first + max(1.5 * (last - first), 1.0))
                 return
         if axis.follow in ("settle", "segment"):
-            self._settle(need)
+            # The range shrinks if it has been much too wide for some time.
+            self._recent.append(need)
+            if self._follow and len(self._recent) == self._recent.maxlen:
+                lows, highs = zip(*self._recent, strict=True)
+                if _quantile([high - low for low, high in self._recent], 0.75) < 0.5 * self.width:
+                    self._set(_quantile(lows, 0.15), _quantile(highs, 0.85))
         self._need = need
         if not self._follow:
             return
@@ -91,15 +96,6 @@ class AxisRange:
     def restart(self) -> None:
         """Fit to the next values instead of growing to them."""
         self._fresh = True
-
-    def _settle(self, need: tuple[float, float]) -> None:
-        """Shrink if the range has been much too wide for some time."""
-        self._recent.append(need)
-        if self._follow and len(self._recent) == self._recent.maxlen:
-            lows, highs = zip(*self._recent, strict=True)
-            widths = [high - low for low, high in self._recent]
-            if _quantile(widths, 0.75) < 0.5 * self.width:
-                self._set(_quantile(lows, 0.15), _quantile(highs, 0.85))
 
     @property
     def width(self) -> float:

@@ -29,19 +29,15 @@ def _is_place(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _FARTHEST
 
 
-def _is_step(value: Any) -> bool:
-    return value is None or _is_place(value)
-
-
 def _is_box(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and len(value) == 4 and all(map(_is_number, value)))
+    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
 
 
 _AT = {"x": _is_number, "y": _is_number}
 #: The fields of each message besides its action.
 _SAID: dict[str, dict[str, Callable[[Any], bool]]] = {
-    "pick": {"event": _is_step},
-    "box": {"box": _is_box},
+    "pick": {"event": lambda value: value is None or _is_place(value)},
+    "box": {"box": lambda value: value is None or _is_box(value)},
     "add": _AT,
     "move": {"i": _is_place, **_AT, "done": lambda value: isinstance(value, bool)},
     "delete": {"i": _is_place},

@@ -36,14 +36,10 @@ DOCUMENT_THEME = Theme(
 )
 
 
-def text_width(text: str) -> float:
-    """Return how wide a text is at most in the type of figures, in sizes of it."""
-    return sum(0.34 if c in _NARROW else 0.94 if c in _WIDE else 0.72 if c.isupper() else 0.58 for c in text)
-
-
 def _fitting(label: str, room: float) -> str:
-    """Return the part of a label that fits: all of it, all but its unit, or nothing."""
-    return next((text for text in (label, label.split(" (")[0]) if text_width(text) <= room), "")
+    """Return the part of a label that fits in so many sizes of its type: all of it, all but its unit, or nothing."""
+    widths = {c: 0.34 if c in _NARROW else 0.94 if c in _WIDE else 0.72 if c.isupper() else 0.58 for c in label}
+    return next((text for text in (label, label.split(" (")[0]) if sum(map(widths.get, text)) <= room), "")
 
 
 def _letters(low: float, high: float) -> int:
@@ -79,10 +75,10 @@ class View:
         if self.pointer is not None:
             self.pointer.editable = bool((scene.get("data") or {}).get("editable")) and self.figure.name == "prediction"
         self._part = None
-        for window in (self._x, self._y):
+        for window in self._windows:
             window.restart()
         self._show(self.figure.blank())
-        for window in (self._x, self._y):
+        for window in self._windows:
             window.restart()
 
     def forget(self) -> None:
@@ -165,11 +161,11 @@ class View:
     @property
     def follow(self) -> bool:
         """Whether the ranges follow the data (True) or stay where the user put them."""
-        return self._x.follow
+        return self._windows[0].follow
 
     @follow.setter
     def follow(self, value: bool) -> None:
-        for window in (self._x, self._y):
+        for window in self._windows:
             window.follow = value
 
     def listen(self, on_follow: Callable[[bool], None]) -> None:
@@ -187,8 +183,8 @@ class View:
 
     def _show(self, drawing: Drawing, paused: bool = False) -> bool:
         self.drawing = drawing
-        before = self._x.ends, self._y.ends
-        for place, (window, axis) in enumerate(((self._x, drawing.x), (self._y, drawing.y))):
+        before = [window.ends for window in self._windows]
+        for place, (window, axis) in enumerate(zip(self._windows, (drawing.x, drawing.y), strict=True)):
             window.show(axis, paused)
             self._set_ticks(place, axis)
         self._equalise()
@@ -198,7 +194,7 @@ class View:
         words = {**self.root.html_attributes, "aria-label": self.description}
         if words != self.root.html_attributes:
             self.root.html_attributes = words
-        return changed or before != (self._x.ends, self._y.ends)
+        return changed or before != [window.ends for window in self._windows]
 
     def _set_ticks(self, place: int, axis: Axis) -> None:
         """Set the ticks and the visibility of an axis, without reading Bokeh's properties if nothing has changed."""
@@ -223,7 +219,7 @@ class View:
         sizes = self.figure.frame_size
         if sizes is None or not (self.drawing.equal and self.follow):
             return
-        pairs = tuple(zip((self._x, self._y), sizes, strict=True))
+        pairs = tuple(zip(self._windows, sizes, strict=True))
         scale = max(window.width / size for window, size in pairs)
         for window, size in pairs:
             window.widen(scale * size, UNEQUAL)
@@ -278,7 +274,7 @@ class View:
                 major_tick_out=4,
             )
         self._models, self._ticks, self._fitted = (fig.xaxis[0], fig.yaxis[0]), [None, None], None
-        self._x, self._y = AxisRange(fig.x_range), AxisRange(fig.y_range)
+        self._windows = AxisRange(fig.x_range), AxisRange(fig.y_range)
         self.pointer = None if figure_.touch is None else Pointer(fig, **figure_.touch)
         # A page that is at rest sends no frame after it has been laid out.
         for name in ("inner_width", "inner_height"):
@@ -295,7 +291,7 @@ class View:
 
     def _fit_labels(self) -> None:
         """Write as much of the labels and numbers of the axes as has room: a low frame has no label below it."""
-        letters = _letters(*self._x.ends)
+        letters = _letters(*self._windows[0].ends)
         fitted = (self.figure.frame_size, self.drawing.x.label, self.drawing.y.label, self._scale, letters)
         if fitted == self._fitted:
             return
@@ -306,14 +302,10 @@ class View:
         # Without the label the frame is higher, which must not bring it back.
         low = LOW if across.axis_label else LOW + 2.5 * type_size
         below = _fitting(self.drawing.x.label, (width + 2 * END) / type_size) if height >= low else ""
-        for axis, label in ((across, below), (up, _fitting(self.drawing.y.label, height / type_size))):
-            if axis.axis_label != label:
-                axis.axis_label = label
+        across.axis_label, up.axis_label = below, _fitting(self.drawing.y.label, height / type_size)
         size = self._scale * TICK_SIZE
         # As many numbers at an axis as have room.
         rooms = width / (TICKS * (0.6 * letters + 1.5) * size), height / (TICK_LINES * size)
         for model, axis, room in zip(self._models, (self.drawing.x, self.drawing.y), rooms, strict=True):
-            ticker = model.ticker
-            requested = int(max(LEAST_TICKS, min(axis.count, room)))
-            if isinstance(ticker, BasicTicker) and ticker.desired_num_ticks != requested:
-                ticker.desired_num_ticks = requested
+            if isinstance(model.ticker, BasicTicker):
+                model.ticker.desired_num_ticks = int(max(LEAST_TICKS, min(axis.count, room)))

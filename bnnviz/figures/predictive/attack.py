@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import SHARES, Figure
-from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Panels, chain, curve, extent, padded
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Panels, chain, curve
+from bnnviz.figures.ranges import extent, padded
 
 SHADE = 0.16
 _LABELS = {"pixels": "change of each pixel (of 1)", "scaled": "change of each input (sd)"}
@@ -21,43 +22,35 @@ _STEP = "size of the step"
 class Attack(Figure):
     """Draw the accuracy of attacked rows with its interval over the rows."""
 
-    name = "attack"
-    title = "Attacked: accuracy"
+    name, title = "attack", "Attacked: accuracy"
     needs = ("attack",)
     figure: ClassVar[str] = "accuracy"
-
     x, y = Axis(_STEP, (0.0, 0.3), "exact"), Axis("accuracy", SHARES, "exact")
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw results of `bnnviz.attack`, each with a ``name``, over steps with the ``label``."""
         entries = part["entries"][:SERIES]
-        marks = [mark for place, sampler in enumerate(entries) for mark in self._curve(sampler, place)]
-        x = Axis(part.get("label", _STEP), padded(extent(*(sampler["eps"] for sampler in entries)), 0.02), "exact")
-        return self.drawing(marks, x=x, note=self._note(entries))
-
-    def _curve(self, sampler: dict[str, Any], place: int) -> list[Mark]:
         names = ("eps", self.figure, f"{self.figure}_low", f"{self.figure}_high")
-        missing = [name for name in names if name not in sampler]
+        missing = [name for sampler in entries for name in names if name not in sampler]
         if missing:
             raise BnnvizError(f"A result of an attack has no {missing[0]!r}; give that of bnnviz.attack.", "source")
-        eps, mean, low, high = (np.asarray(sampler[name], dtype=float) for name in names)
-        band = Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95 % interval")
-        return [band, *curve(eps, mean, place, sampler["name"] or self.figure, size=8)]
-
-    def _note(self, entries: list[dict[str, Any]]) -> str:
-        if not entries:
-            return ""
-        last = max(float(np.max(sampler["eps"])) for sampler in entries)
-        ends = [(sampler["name"], sampler[self.figure][-1]) for sampler in entries if sampler["eps"][-1] == last]
-        texts = "; ".join(f"{name} {value:.3f}".strip() for name, value in ends if np.isfinite(value))
-        return texts and f"at {last:g}: {texts}"
+        marks: list[Mark] = []
+        ends: list[tuple[str, float, float]] = []
+        for place, sampler in enumerate(entries):
+            eps, mean, low, high = (np.asarray(sampler[name], dtype=float) for name in names)
+            marks.append(Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95 % interval"))
+            marks += curve(eps, mean, place, sampler["name"] or self.figure, size=8)
+            ends.append((sampler["name"], eps[-1], mean[-1]))
+        x = Axis(part.get("label", _STEP), padded(extent(*(sampler["eps"] for sampler in entries)), 0.02), "exact")
+        last = max((eps for _, eps, _ in ends), default=0.0)
+        texts = "; ".join(f"{name} {y:.3f}".strip() for name, eps, y in ends if eps == last and np.isfinite(y))
+        return self.drawing(marks, x=x, note=texts and f"at {last:g}: {texts}")
 
 
 class AttackEntropy(Attack):
     """Draw the mean predictive entropy of attacked rows with its interval."""
 
-    name = "attack_entropy"
-    title = "Attacked: entropy"
+    name, title = "attack_entropy", "Attacked: entropy"
     needs = ("attack_entropy",)
     figure = "entropy"
     y = Axis("entropy", SHARES, "exact")
@@ -71,10 +64,7 @@ class AttackEntropy(Attack):
         return replace(super().draw(part), y=y)
 
 
-_FIGURES = {"accuracy": Attack, "entropy": AttackEntropy}
-
-
-def attack(source: Any, *, figure: Literal["accuracy", "entropy", "both"] = "both") -> Drawing | Panels:
+def attack(source: Any) -> Panels:
     """Plot accuracy and mean predictive entropy of attacked rows against the step size, with 95 % intervals.
 
     Parameters
@@ -82,35 +72,26 @@ def attack(source: Any, *, figure: Literal["accuracy", "entropy", "both"] = "bot
     source : Run, dict or list
         A run of a classification network, in which draw 0 is attacked and the other draws are evaluated; the result of
         `bnnviz.attack`; a list or dict of these; or the part ``attack`` of a frame.
-    figure : {"accuracy", "entropy", "both"}
 
     Examples
     --------
     >>> from bnnviz import plots
-    >>> sizes = [0.0, 0.1, 0.2, 0.3]
-    >>> ends = {"accuracy_low": [0.85, 0.6, 0.2, 0.1], "accuracy_high": [0.95, 0.8, 0.4, 0.2]}
-    >>> plots.attack({"eps": sizes, "accuracy": [0.9, 0.7, 0.3, 0.15], **ends}, figure="accuracy")
-    :Overlay...
+    >>> accuracy = {"accuracy": [0.9, 0.7, 0.3], "accuracy_low": [0.8, 0.6, 0.2], "accuracy_high": [1.0, 0.8, 0.4]}
+    >>> entropy = {"entropy": [0.2, 0.4, 0.3], "entropy_low": [0.1, 0.3, 0.2], "entropy_high": [0.3, 0.5, 0.4]}
+    >>> plots.attack({"eps": [0.0, 0.1, 0.2], **accuracy, **entropy})
+    :Layout...
     """
-    if figure not in (*_FIGURES, "both"):
-        raise BnnvizError(f"There is no figure {figure!r}; choose accuracy, entropy or both.", "figure")
-    entries = parts.entries(source)
-    part = dict(source) if entries is not None else {}
-    if entries is None:
-        entries = [_result(each) | {"name": name} for name, each in _named(source)]
+    part = source
+    if not (isinstance(source, Mapping) and "entries" in source):
+        if isinstance(source, list | tuple):
+            named = {f"attack {place + 1}": each for place, each in enumerate(source)}
+        else:
+            named = source if isinstance(source, Mapping) and "eps" not in source else {"": source}
+        entries = [_result(each) | {"name": str(name)} for name, each in named.items()]
         units = {str(sampler.get("unit", "")) for sampler in entries}
-        part = {"label": _LABELS.get(units.pop(), _STEP)}
-        part["unit"] = "bits" if all(sampler.get("base") == 2 for sampler in entries) else "nats"
-    shown = list(_FIGURES) if figure == "both" else [figure]
-    return Panels([_FIGURES[each]().draw({**part, "entries": entries}) for each in shown], 2)
-
-
-def _named(source: Any) -> list[tuple[str, Any]]:
-    if isinstance(source, Mapping) and "eps" not in source:
-        return [(str(name), each) for name, each in source.items()]
-    if isinstance(source, list | tuple):
-        return [(f"attack {place + 1}", each) for place, each in enumerate(source)]
-    return [("", source)]
+        bits = all(sampler.get("base") == 2 for sampler in entries)
+        part = {"entries": entries, "label": _LABELS.get(units.pop(), _STEP), "unit": "bits" if bits else "nats"}
+    return Panels([parts.drawn(figure, part, "an attack") for figure in (Attack(), AttackEntropy())], 2)
 
 
 def _result(source: Any) -> dict[str, Any]:

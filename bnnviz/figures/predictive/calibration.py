@@ -1,4 +1,4 @@
-"""Draw whether stated probabilities come true."""
+"""Draw whether stated probabilities come true, and on which side predicted distributions are wrong."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz import diagnostics
+from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import SHARES, Figure
 from bnnviz.figures.marks import (
@@ -24,7 +25,7 @@ from bnnviz.figures.marks import (
     whiskers,
 )
 
-SHADE, BAND = 0.2, 0.16
+SHADE, BAND, _DENSITY = 0.2, 0.16, 0.5  # opacities
 FILLED = 0.8  # of a bin's width
 RIGHT = "right predictions, 95 %"
 
@@ -32,38 +33,35 @@ RIGHT = "right predictions, 95 %"
 class Reliability(Figure):
     """Plot accuracy against confidence with intervals, and the proportion of rows in each bin."""
 
-    name = "reliability"
-    title = "Reliability"
+    name, title = "reliability", "Reliability"
     needs = ("reliability",)
-
     x, y, size = Axis("confidence", (0.0, 1.03), "exact"), Axis("accuracy", SHARES, "exact"), SQUARE
     always = (diagonal("accuracy = confidence"),)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw results of `bnnviz.diagnostics.reliability`, each with a ``name``."""
         entries = part["entries"][:SERIES]
-        bars = [_bars(sampler, place, len(entries)) for place, sampler in enumerate(entries)]
-        curves = [mark for place, sampler in enumerate(entries) for mark in _curve(sampler, place)]
+        bars, curves = [], []
+        for place, sampler in enumerate(entries):
+            count = np.asarray(sampler["count"], dtype=float)
+            shares = count / max(count.sum(), 1.0)
+            look = {"opacity": SHADE, "label": "share of the rows"}
+            bars.append(_beside(sampler["edges"], shares, place, len(entries), **look))
+            names = ("confidence", "accuracy", "low", "high")
+            at, right, low, high = (np.asarray(sampler[name], dtype=float) for name in names)
+            at, right, low, high = (each[np.isfinite(at)] for each in (at, right, low, high))
+            curves.append(whiskers(at, low, high, 1.6, colour=chain(place), label="95 % interval"))
+            curves += curve(at, right, place, f"{sampler['name']}, ECE {sampler['ece']:.3f}")
         return self.drawing([*bars, *curves], note=scores(entries, "ece", "ECE"))
 
 
-def _bars(sampler: dict[str, Any], place: int, of: int) -> Mark:
-    """Return the proportion of rows in each bin as bars."""
-    edges, count = np.asarray(sampler["edges"], dtype=float), np.asarray(sampler["count"], dtype=float)
+def _beside(edges: Any, heights: Any, place: int, of: int, **look: Any) -> Mark:
+    """Return the bars of one of several series, which share the width of each bin."""
+    edges = np.asarray(edges, dtype=float)
     width = FILLED * float(np.diff(edges)[0]) / of
-    middles = (edges[1:] + edges[:-1]) / 2 + (place - (of - 1) / 2) * width
-    look = {"colour": chain(place), "opacity": SHADE, "label": "share of the rows"}
-    return Bars(middles, count / max(count.sum(), 1.0), width, **look)
-
-
-def _curve(sampler: dict[str, Any], place: int) -> list[Mark]:
-    confidence = np.asarray(sampler["confidence"], dtype=float)
-    known = np.isfinite(confidence)
-    at = confidence[known]
-    right, low, high = (np.asarray(sampler[name], dtype=float)[known] for name in ("accuracy", "low", "high"))
-    label = f"{sampler['name']}, ECE {sampler['ece']:.3f}"
-    interval = whiskers(at, low, high, 1.6, colour=chain(place), label="95 % interval")
-    return [interval, *curve(at, right, place, label)]
+    return Bars(
+        (edges[1:] + edges[:-1]) / 2 + (place - (of - 1) / 2) * width, heights, width, colour=chain(place), **look
+    )
 
 
 def calibration(source: Any, observed: Any = None, *, bins: int = diagnostics.PAPER_BINS) -> Drawing:
@@ -95,26 +93,22 @@ def calibration(source: Any, observed: Any = None, *, bins: int = diagnostics.PA
     >>> plots.calibration(np.column_stack([1 - p, p]), right.astype(int))
     :Overlay...
     """
-    entries = parts.entries(source)
-    if entries is None:
-        results = parts.uncertainty_results(source)
-        numbers = parts.number_transforms(source) if results is None and observed is None else None
-        if numbers is not None:
-            return _coverage(numbers)
-        if results is None:
-            found = parts.each(source, observed)
-            entries = [
-                diagnostics.reliability(each.mean, each.observed, bins)._asdict() | {"name": each.name}
-                for each in found
-            ]
-        else:
-            entries = [{"name": name, **found["arrays"]["reliability"]} for name, found in results]
+    if (drawing := parts.given(Reliability(), source, "entries")) is not None:
+        return drawing
+    results = parts.uncertainty_results(source)
+    if results is None and observed is None and (numbers := parts.number_transforms(source)) is not None:
+        return _coverage(numbers)
+    if results is not None:
+        entries = [{"name": name, **result["arrays"]["reliability"]} for name, result in results]
+    else:
+        made = parts.each(source, observed)
+        entries = [{"name": e.name, **diagnostics.reliability(e.mean, e.observed, bins)._asdict()} for e in made]
     return Reliability().draw({"entries": entries})
 
 
-def _coverage(found: list[parts.NumberTransforms]) -> Drawing:
+def _coverage(found: list[tuple[str, np.ndarray]]) -> Drawing:
     """Return the share of the rows within central intervals, by their level."""
-    made = [(each.name, diagnostics.coverage(each.transforms)) for each in found]
+    made = [(name, diagnostics.coverage(transforms)) for name, transforms in found]
     marks: list[Mark] = [
         Band(one.levels, one.low, one.high, colour="muted", opacity=BAND, label=RIGHT)
         for one in {one.rows: one for _, one in made}.values()
@@ -124,3 +118,41 @@ def _coverage(found: list[parts.NumberTransforms]) -> Drawing:
         marks += curve(one.levels, one.share, place, f"{name}, {one.rows:,} rows", size=6)
     x = Axis("level of the interval", (0.0, 1.0), "exact")
     return Drawing(marks, x=x, y=Axis("share of the rows within", (-0.02, 1.02), "exact"), size=SQUARE)
+
+
+def pit(source: Any, *, bins: int = 10) -> Drawing:
+    """Plot a histogram of probability integral transforms (PIT) of the observations.
+
+    The PIT is the predictive distribution function at the observation. Its histogram is flat for calibrated
+    predictions, and each bin is within the band with probability 95 %. A U shape indicates overconfident predictions,
+    an inverted U predictive distributions that are too wide, and a slope biased predictions.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, array, list or dict
+        A regression network, evaluated on its test rows; transforms (rows,); or a dict of these by name.
+    bins : int, default 10
+        Number of bins of equal width from 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> plots.pit(rng.beta(0.5, 0.5, 400))  # overconfident
+    :Overlay...
+    """
+    found = parts.number_transforms(source)
+    if found is None:
+        raise BnnvizError("The predictions are classes. Use plots.calibration.", "source")
+    made = [(name, diagnostics.coverage(transforms, bins=bins)) for name, transforms in found]
+    marks: list[Mark] = [
+        Band([0, 1], [one.density_low] * 2, [one.density_high] * 2, colour="muted", opacity=BAND, label=RIGHT)
+        for one in {one.rows: one for _, one in made}.values()
+    ]
+    for place, (name, one) in enumerate(made):
+        look = {"opacity": _DENSITY, "label": f"{name}, {one.rows:,} rows"}
+        marks.append(_beside(one.edges, one.density, place, len(made), **look))
+    top = 1.08 * max(max(float(one.density.max()), one.density_high) for _, one in made)
+    x = Axis("probability of at most the observation", (0.0, 1.0), follow="exact")
+    return Drawing(marks, x=x, y=Axis("density", (0.0, top), "exact"))

@@ -27,10 +27,8 @@ def _axis(label: str, names: Sequence[str], down: bool = False) -> Axis:
 class Confusion(Figure):
     """Plot the confusion matrix."""
 
-    name = "confusion"
-    title = "Confusion matrix"
+    name, title = "confusion", "Confusion matrix"
     needs = ("confusion",)
-
     x, y = _axis("predicted class", ["0", "1"]), _axis("observed class", ["0", "1"], down=True)
 
     def draw(self, part: dict[str, Any]) -> Drawing:

@@ -1,4 +1,4 @@
-"""Draw the predictive entropies of test rows, and of rows out of distribution."""
+"""Draw the predictive entropies of test rows, of rows out of distribution, and of an image that is rotated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Points, chain, scores, series_kind
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Points, Rule, chain, curve, scores, series_kind
+from bnnviz.figures.palette import DOT
+from bnnviz.figures.ranges import extent
 from bnnviz.figures.sources import is_array
 
 DASH = (7, 4)
@@ -24,21 +26,13 @@ _SIDES = ("inside", "outside")
 class Entropy(Figure):
     """Draw predictive entropies of test rows (solid) and of OOD rows (dashed): steps of the shares, or bars."""
 
-    name = "entropy"
-    title = "Entropy"
+    name, title = "entropy", "Entropy"
     needs = ("entropy",)
-
     x, y = Axis("entropy", (0.0, 1.0), "exact"), Axis("share of the rows", (0.0, 1.02), "exact")
     brief = False  # whether the legend omits the samplers, because adjacent figures show them
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``entries``.
-
-        ``kind`` is ``ecdf`` or ``histogram``; ``top`` is the largest possible entropy in ``unit``; ``inside`` and
-        ``outside`` are names of the rows. Each sampler has a ``name``, the result of `bnnviz.diagnostics.score_ecdf`
-        or `bnnviz.diagnostics.score_histogram` for the rows of each side (None without rows), and the ``auroc`` of
-        entropy as a detector.
-        """
+        """Draw the steps or bars (``kind``) of each sampler's rows ``inside`` and ``outside``, up to ``top``."""
         entries, stepped, top = part["entries"][:SERIES], part["kind"] == "ecdf", float(part["top"])
         marks: list[Mark] = []
         highest = 0.0
@@ -48,30 +42,46 @@ class Entropy(Figure):
             for side, dash in zip(_SIDES, ((), DASH), strict=True):
                 if sampler[side] is None:
                     continue
-                x, y, at = _corners(sampler[side], top, stepped, turn)
+                x, y = (np.asarray(sampler[side][axis], dtype=float) for axis in "xy")
+                if stepped:  # the corners of steps or of bars, and the place of a sampler's mark
+                    at = min(int(np.searchsorted(y, MARKED[0] + MARKED[1] * (turn or 0.0))), len(y) - 1)
+                    mark = x[at], y[at]
+                    x, y = np.repeat(np.append(x, top), 2), np.repeat(np.concatenate([[0.0], y, [1.0]]), 2)[1:-1]
+                else:
+                    at = int(np.argmax(y))
+                    mark = (x[at] + x[at + 1]) / 2, y[at]
+                    x, y = np.repeat(x, 2), np.concatenate([[0.0], np.repeat(y, 2), [0.0]])
                 highest = max(highest, float(np.max(y, initial=0.0)))
                 look = {"colour": chain(place), "label": f"{named}{part[side]}"}
                 marks.append(Line(x, y, 2.2, dash, **look))
                 if turn is not None:
-                    marks.append(Points([at[0]], [at[1]], series_kind(place), **look))
+                    marks.append(Points([mark[0]], [mark[1]], series_kind(place), **look))
         up = "share of the rows up to it" if stepped else "share of the rows"
         x = Axis(f"entropy ({part['unit']})", (0.0, top), "exact")
         y = Axis(up, (0.0, 1.02 if stepped else HEADROOM * highest or 1.0), "exact")
         return self.drawing(marks, x=x, y=y, note=scores(entries, "auroc", "AUROC"))
 
 
-def _corners(
-    steps: dict[str, Any], top: float, stepped: bool, turn: float | None
-) -> tuple[Any, Any, tuple[float, float]]:
-    """Return the corners of steps or bars, and the position of a sampler's mark, ``turn`` of the way up."""
-    x, y = np.asarray(steps["x"], dtype=float), np.asarray(steps["y"], dtype=float)
-    if stepped:
-        at = min(int(np.searchsorted(y, MARKED[0] + MARKED[1] * (turn or 0.0))), len(y) - 1)
-        heights = np.repeat(np.concatenate([[0.0], y, [1.0]]), 2)[1:-1]
-        return np.repeat(np.append(x, top), 2), heights, (x[at], y[at])
-    at = int(np.argmax(y))
-    heights = np.concatenate([[0.0], np.repeat(y, 2), [0.0]])
-    return np.repeat(x, 2), heights, ((x[at] + x[at + 1]) / 2, y[at])
+class Rotation(Figure):
+    """Draw the predictive entropy of one image against the angle by which it is rotated, and the present angle."""
+
+    name, title = "turned", "Rotated"
+    needs = ("turned",)
+    x = Axis("degrees", (-180.0, 180.0), "exact")
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        most = float(np.log(max(len(self.scene.get("classes", ())), 2)))
+        return self.drawing(y=Axis("entropy (nats)", (0.0, most)))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw each sampler's ``entropy`` in nats at each of the ``angles`` in degrees."""
+        entries = part["entries"][:SERIES]
+        marks: list[Mark] = [Rule([part["angle"]], "x", 1.5, (4, 4), colour="muted", label="this angle")]
+        for place, sampler in enumerate(entries):
+            marks += curve(part["angles"], sampler["entropy"], place, sampler["name"], DOT, 5)
+        up = extent(self.blank().y.ends, *(sampler["entropy"] for sampler in entries))
+        return self.drawing(marks, y=Axis("entropy (nats)", up))
 
 
 def entropy(
@@ -108,21 +118,19 @@ def entropy(
     """
     if kind not in ("ecdf", "histogram"):
         raise BnnvizError(f"There is no kind {kind!r}; choose ecdf or histogram.", "kind")
-    if (entries := parts.entries(source)) is not None:
-        return Entropy().draw(dict(source) | {"entries": entries})
-    named = source.items() if isinstance(source, Mapping) and "arrays" not in source else [("", source)]
-    entries, most = [], 0.0
-    for name, each in named:
-        sampler, highest, base = _entry(each, outside, base)
-        entries.append({"name": str(name), **sampler})
-        most = max(most, highest)
-    top = most if top is None else float(top)
+    if (drawing := parts.given(Entropy(), source, "entries")) is not None:
+        return drawing
+    named = source if isinstance(source, Mapping) and "arrays" not in source else {"": source}
+    found = {str(name): _entry(each, outside, base) for name, each in named.items()}
+    base = next(reversed(found.values()))[2] if found else base
+    top = max((highest for _, highest, _ in found.values()), default=0.0) if top is None else float(top)
+    entries = [{"name": name, **sampler} for name, (sampler, _, _) in found.items()]
     steps = diagnostics.score_ecdf if kind == "ecdf" else lambda values: diagnostics.score_histogram(values, top)
     for sampler in entries:
         sampler |= {side: None if sampler[side] is None else steps(sampler[side])._asdict() for side in _SIDES}
     part = {"kind": kind, "unit": {math.e: "nats", 2.0: "bits"}.get(base, f"base {base:g}"), "top": top}
-    rows = {"inside": "test rows", "outside": "out of distribution"}
-    return Entropy().draw(part | rows | {"entries": entries})
+    part |= {"inside": "test rows", "outside": "out of distribution"}
+    return Entropy().draw(part | {"entries": entries})
 
 
 def _entry(source: Any, outside: Any, base: float) -> tuple[dict[str, Any], float, float]:
@@ -142,12 +150,7 @@ def _entry(source: Any, outside: Any, base: float) -> tuple[dict[str, Any], floa
         source = uncertainty(given.target, given.theta.reshape(shape), given.log_weights, ood=outside, base=base)
     if "arrays" not in source or "summary" not in source:
         raise BnnvizError("Give the result of bnnviz.uncertainty, a run, or an array of entropies.", "source")
-    arrays, summary = source["arrays"], source["summary"]
-    outer = None if arrays["ood"] is None else arrays["ood"]["entropy"]
-    base = float(summary["base"])
-    sampler = {
-        "inside": arrays["test"]["entropy"],
-        "outside": outer,
-        "auroc": (summary["detection"] or {}).get("auroc"),
-    }
+    arrays, summary, base = source["arrays"], source["summary"], float(source["summary"]["base"])
+    sampler = {"inside": arrays["test"]["entropy"], "outside": arrays["ood"] and arrays["ood"]["entropy"]}
+    sampler["auroc"] = (summary["detection"] or {}).get("auroc")
     return sampler, math.log(len(summary["class_names"])) / math.log(base), base

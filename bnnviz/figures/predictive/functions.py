@@ -9,8 +9,9 @@ import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
-from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments, extent
+from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments
 from bnnviz.figures.predictive.prediction import BAND, DATA
+from bnnviz.figures.ranges import extent
 from bnnviz.figures.sources import draw_id
 
 _NAMES = ("kind", "chain", "draw", "x", "values", "labels")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,24 +12,14 @@ from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import (
-    SQUARE,
-    Axis,
-    Band,
-    Drawing,
-    Image,
-    Line,
-    Mark,
-    Points,
-    chain,
-    extent,
-    future,
-    gapped,
-    whiskers,
-)
+from bnnviz.figures.marks import SQUARE, Axis, Band, Drawing, Image, Line, Mark, Points, chain, future, whiskers
 from bnnviz.figures.palette import PICKED, Kind
 from bnnviz.figures.plane import level_line
+from bnnviz.figures.ranges import extent, gapped
 from bnnviz.numerals import general
+
+if TYPE_CHECKING:
+    from bnnviz.targets import BNN
 
 DATA = Kind("data", "circle", "red", False)
 CLASSES = (Kind("class 0", "circle", "blue", True), Kind("class 1", "square", "orange", True))
@@ -42,6 +33,7 @@ TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against obs
 WIDE, NARROW = 0.2, 0.28  # opacity of the bands
 RAMP = ("blue", "surface", "orange")
 ROOM = 0.75  # of the data's range is the most that the band may add on each side
+_PICKED_LOOK = {"colour": "green", "opacity": 0.8, "label": PICKED.label}
 _OBSERVED = (0.025, 0.975)  # quantiles of observations
 DRAWS = 400  # that a prediction is made of, evenly spread over the chains
 
@@ -49,12 +41,10 @@ DRAWS = 400  # that a prediction is made of, evenly spread over the chains
 class Prediction(Figure):
     """Draw the predictions of the network: a band for one input, a map for two, each test row for more."""
 
-    name = "prediction"
-    title = "Prediction"
+    name, title = "prediction", "Prediction"
     needs = ("prediction",)
     place = 3
     touch = {}
-
     x, y = Axis("input", (-1.0, 1.0), "exact"), Axis("output", (-1.0, 1.0), "exact")
     rows: Any = ()  # the data points: x, y, and on a map the class
 
@@ -87,9 +77,8 @@ class Prediction(Figure):
         for name in ("observed_lo", "observed_hi"):
             if name in part:
                 marks.append(Line(x, part[name], 1.5, (6, 4), colour="blue", label="95 % of observations"))
-        picked = np.atleast_2d(self.selection.get("functions", np.empty((0, 0))))
-        if picked.size:
-            marks.append(Line(*gapped(x, picked), 1.6, colour="green", opacity=0.8, label=PICKED.label))
+        if self._picked.size:
+            marks.append(Line(*gapped(x, self._picked), 1.6, **_PICKED_LOOK))
         marks.append(Line(x, part["mean"], 2.6, label="mean"))
         if "current" in part:
             marks.append(Line(x, part["current"], 2.6, colour="orange", label="now"))
@@ -109,13 +98,16 @@ class Prediction(Figure):
             for name, width, dash, label in edges
             if name in part
         ]
-        picked = np.atleast_2d(self.selection.get("functions", np.empty((0, 0))))
-        if picked.size:
-            found = np.hstack([_boundary(data, values) for values in picked])
-            lines.insert(0, Line(*found, 1.6, colour="green", opacity=0.8, label=PICKED.label))
-        image = map_of(data, part["mean"], RAMP, 1.0, TITLES[MAP] if not data else _title(data))
+        if self._picked.size:
+            lines.insert(0, Line(*np.hstack([_boundary(data, each) for each in self._picked]), 1.6, **_PICKED_LOOK))
+        image = map_of(data, part["mean"], RAMP, 1.0, _title(data))
         marks = [image, *lines, *self._points(MAP, data)]
         return Drawing(marks, note=_from(part), title=_title(data), size=SQUARE, **axes_of(data))
+
+    @property
+    def _picked(self) -> np.ndarray:
+        """The functions (n, points) of the draws that are selected."""
+        return np.atleast_2d(self.selection.get("functions", np.empty((0, 0))))
 
     def _points(self, kind: str, data: dict[str, Any]) -> list[Mark]:
         """Return the data, which a page may let a reader move."""
@@ -191,48 +183,36 @@ def _from(part: dict[str, Any]) -> str:
 def _against(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
     # By observed value, so that equal frames give equal columns.
     order = np.argsort(part["observed"])
-    observed, mean, low, high = (_column(part, name)[order] for name in ("observed", "mean", "lo", "hi"))
+    observed, low, high = (np.asarray(part[name], dtype=float)[order] for name in ("observed", "lo", "hi"))
     inside = (low <= observed) & (observed <= high)
     ends = extent(observed, data["range"])
-    marks: list[Mark] = [
-        Line(ends, ends, 1.5, (6, 4), colour="axis", label="predicted = observed"),
-        whiskers(observed, low, high, colour="blue", opacity=0.55, label="95 % interval"),
-        *_rows_of(part, order, observed, mean, inside, (INSIDE, OUTSIDE)),
-    ]
+    same = Line(ends, ends, 1.5, (6, 4), colour="axis", label="predicted = observed")
+    rows = _rows(part, order, observed, inside, (INSIDE, OUTSIDE), "95 % interval")
     units = f"RMSE {general(part['rmse'])} (units of the target) · NLL {part['nll']:.2f} (standardised)"
     note = f"{units} · {100 * part['coverage']:.0f} % inside"
     y = Axis("predicted", limited(data, extent(low, high, data["range"])))
-    return Drawing(marks, x=Axis(f"observed {data['label']}", ends), y=y, note=note, title=TITLES[AGAINST])
+    return Drawing([same, *rows], x=Axis(f"observed {data['label']}", ends), y=y, note=note, title=TITLES[AGAINST])
 
 
 def _test_rows(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
-    order = np.argsort(-_column(part, "mean"))
-    mean, low, high = (_column(part, name)[order] for name in ("mean", "lo", "hi"))
-    right, rank = np.asarray(part["right"], dtype=bool)[order], np.arange(len(order))
-    marks: list[Mark] = [
-        whiskers(rank, low, high, colour="blue", opacity=0.55, label="95 % of draws"),
-        *_rows_of(part, order, rank, mean, right, (RIGHT, WRONG)),
-    ]
+    order = np.argsort(-np.asarray(part["mean"], dtype=float))
+    right = np.asarray(part["right"], dtype=bool)[order]
+    rows = _rows(part, order, np.arange(len(order)), right, (RIGHT, WRONG), "95 % of draws")
     note = f"accuracy {100 * part['accuracy']:.1f} % · NLL {part['nll']:.2f}"
-    return Drawing(marks, note=note, title=TITLES[ROWS], **axes_of({"kind": ROWS, "observed": order}))
+    return Drawing(rows, note=note, title=TITLES[ROWS], **axes_of({"kind": ROWS, "observed": order}))
 
 
-def _column(part: dict[str, Any], name: str) -> np.ndarray:
-    return np.asarray(part[name], dtype=float)
-
-
-def _rows_of(
-    part: dict[str, Any],
-    order: np.ndarray,
-    at: np.ndarray,
-    mean: np.ndarray,
-    good: np.ndarray,
-    kinds: tuple[Kind, Kind],
-) -> list[Mark]:
-    """Mark the prediction of each row, good or not, and that of the present network."""
-    now = [Points(at, _column(part, "current")[order], NOW, 10, 2.4, label="now")] if "current" in part else []
-    pairs = zip(kinds, (good, ~good), (7, 8), strict=True)
-    return [*now, *(Points(at[own], mean[own], kind, size, 1.8, label=kind.label) for kind, own, size in pairs)]
+def _rows(
+    part: dict, order: np.ndarray, at: np.ndarray, good: np.ndarray, kinds: tuple[Kind, Kind], label: str
+) -> list:
+    """Mark the predictions of test rows, good or not, their intervals, and those of the present network."""
+    mean, low, high = (np.asarray(part[name], dtype=float)[order] for name in ("mean", "lo", "hi"))
+    marks: list[Mark] = [whiskers(at, low, high, colour="blue", opacity=0.55, label=label)]
+    if "current" in part:
+        marks.append(Points(at, np.asarray(part["current"], dtype=float)[order], NOW, 10, 2.4, label="now"))
+    for kind, own, size in zip(kinds, (good, ~good), (7, 8), strict=True):
+        marks.append(Points(at[own], mean[own], kind, size, 1.8, label=kind.label))
+    return marks
 
 
 def prediction(source: Any, *, observations: bool = False) -> Drawing:
@@ -259,16 +239,21 @@ def prediction(source: Any, *, observations: bool = False) -> Drawing:
     >>> plots.prediction(run, observations=True)
     :Overlay...
     """
-    scene, part = _part(source)
+    if isinstance(source, Mapping):
+        scene, part = parts.part(source, "prediction", "prediction")
+        data = scene.get("data")
+    else:
+        predictor, theta = network(source)
+        data, part = predictor.scene(), predictor.part_of("prediction", theta, theta[-1])
     kind = str(part.get("kind"))
-    if kind not in TITLES or scene.get("data") is None:
+    if kind not in TITLES or data is None:
         raise BnnvizError("The prediction has no scene with data; give a run, or both parts of a frame.", "source")
     if observations:
-        part = {**part, **_observations(source, kind, part)}
+        part = part | _observations(source, kind, part)
     if kind == AGAINST and not isinstance(source, Mapping):
-        part = {**part, **_intervals(source)}
+        part = part | _intervals(predictor, theta)
     figure = Prediction()
-    figure.begin({"data": scene["data"]})
+    figure.begin({"data": data})
     return figure.draw({name: value for name, value in part.items() if name != "current"})
 
 
@@ -288,22 +273,14 @@ def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.
     return {f"observed_{end}": found.quantiles[level] for end, level in zip(("lo", "hi"), _OBSERVED, strict=True)}
 
 
-def _intervals(source: Any) -> dict[str, Any]:
+def _intervals(predictor: Any, theta: Any) -> dict[str, Any]:
     """Return the ends of 95 % intervals of the test rows, which a frame approximates by symmetric ones."""
     from bnnviz.engine.evaluation.observables import ObservationLaw, quantiles
 
-    predictor, theta = network(source)
     law = ObservationLaw(predictor.target, theta, predictor.target.outputs(theta, predictor.inputs))
     low, high = (each.ravel() for each in quantiles(law, np.full(len(theta), 1 / len(theta)), _OBSERVED))
     inside = (low <= predictor.observed) & (predictor.observed <= high)
     return {"lo": low, "hi": high, "coverage": float(inside.mean())}
-
-
-def _part(source: Any) -> parts.FramePart:
-    if isinstance(source, Mapping):
-        return parts.part(source, "prediction", "prediction: it is not a network on data")
-    predictor, theta = network(source)
-    return parts.FramePart({"data": predictor.scene()}, predictor.part_of("prediction", theta, theta[-1]))
 
 
 def network(source: Any) -> tuple[Any, Any]:
@@ -316,3 +293,38 @@ def network(source: Any) -> tuple[Any, Any]:
     else:
         chosen = diagnostics.systematic(given.log_weights, DRAWS)
     return Predictor(given.target), given.theta[chosen]
+
+
+def prior_predictive(posterior: BNN, *, seed: int = 0, observations: bool = False) -> Drawing:
+    """Plot the predictions of a network for 400 draws from its prior, and the data.
+
+    The figure is that of `prediction`. For one input, its vertical axis covers the whole bands.
+
+    Parameters
+    ----------
+    posterior : BNN
+        The network and its data.
+    seed : int, default 0
+        Seed of the draws.
+    observations : bool, default False
+        Whether to show the 95 % predictive interval of observations.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> import torch
+    >>> from bnnviz import plots
+    >>> net = torch.nn.Sequential(torch.nn.Linear(1, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
+    >>> x = torch.linspace(-1, 1, 20)[:, None]
+    >>> plots.prior_predictive(bnnviz.BNN(net, (x, x[:, 0] ** 2), noise_sd=0.1))
+    :Overlay...
+    """
+    from bnnviz.engine.evaluation.metrics import prior_draws
+    from bnnviz.targets import BNN
+
+    if not isinstance(posterior, BNN):
+        raise BnnvizError(f"Give a BNN, not {type(posterior).__name__}.", "posterior")
+    drawing = prediction(prior_draws(posterior, DRAWS, seed), observations=observations)
+    bands = [end for mark in drawing.marks if isinstance(mark, Band) for end in (mark.low, mark.high)]
+    y = replace(drawing.y, ends=extent(*bands, drawing.y.ends))
+    return replace(drawing, title="Prior predictive", y=y)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures import parts
-from bnnviz.figures.marks import Axis, Drawing, Points, Segments, extent, padded
+from bnnviz.figures.marks import Axis, Drawing, Points, Segments
 from bnnviz.figures.palette import Kind
+from bnnviz.figures.ranges import extent, padded
 
 MOST = 25
 EFFECT = Kind("effect", "circle", "blue", True)

@@ -20,10 +20,8 @@ SHADE = 0.14  # of the one envelope of each of several curves
 class Roc(Figure):
     """Plot the mean ROC curve over draws, with envelopes for a single method."""
 
-    name = "roc"
-    title = "ROC curve"
+    name, title = "roc", "ROC curve"
     needs = ("roc",)
-
     x, y = (Axis(f"{side} positive rate", (-0.01, 1.01), "exact") for side in ("false", "true"))
     size = SQUARE
     always = (diagonal("chance"),)
@@ -35,26 +33,20 @@ class Roc(Figure):
         marks: list[Mark] = []
         notes = []
         for place, curve in enumerate(curves):
-            spread = f" ± {curve['auc_sd']:.2g}" if curve["auc_sd"] > SAME else ""
-            label = f"{curve['name']}, AUC {curve['auc_mean']:.3f}{spread}"
+            levels, look, spread = np.asarray(curve["levels"]), {"colour": chain(place)}, ""
+            if curve["auc_sd"] > SAME:
+                spread = f" ± {curve['auc_sd']:.2g}"
+                shown = np.argsort(levels)[::-1] if alone else [np.argmin(np.abs(levels - 0.95))]
+                for level, opacity in zip(shown, OPACITIES if alone else (SHADE,), strict=False):
+                    ends, within = (
+                        (curve["low"][level], curve["high"][level]),
+                        f"{100 * levels[level]:g} % of the draws",
+                    )
+                    marks.append(Band(curve["fpr"], *ends, **look, opacity=opacity, label=within))
+            dash, label = () if alone else dash_of(place), f"{curve['name']}, AUC {curve['auc_mean']:.3f}{spread}"
+            marks.append(Line(curve["fpr"], curve["mean"], 2.4, dash, **look, label=label))
             notes.append(f"{'AUC' if alone else curve['name']} {curve['auc_mean']:.4f}{spread}")
-            marks += _envelopes(curve, place, alone)
-            dash = () if alone else dash_of(place)
-            marks.append(Line(curve["fpr"], curve["mean"], 2.4, dash, colour=chain(place), label=label))
         return self.drawing(marks, note="; ".join(notes))
-
-
-def _envelopes(curve: dict[str, Any], place: int, alone: bool) -> list[Mark]:
-    """Return the envelopes of a curve, the widest first."""
-    if curve["auc_sd"] <= SAME:
-        return []
-    levels = np.asarray(curve["levels"])
-    shown = np.argsort(levels)[::-1] if alone else [np.argmin(np.abs(levels - 0.95))]
-    bands = []
-    for level, opacity in zip(shown, OPACITIES if alone else (SHADE,), strict=False):
-        look = {"colour": chain(place), "opacity": opacity, "label": f"{100 * levels[level]:g} % of the draws"}
-        bands.append(Band(curve["fpr"], curve["low"][level], curve["high"][level], **look))
-    return bands
 
 
 def roc(source: Any, observed: Any = None, *, positive: int | None = None) -> Drawing:
@@ -83,16 +75,14 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None) -> Dr
     >>> plots.roc(np.stack([1 - scores, scores], -1), observed)
     :Overlay...
     """
-    curves = parts.entries(source, "curves")
-    if curves is None:
-        curves = [_curve_of(each, positive) for each in parts.each(source, observed)]
+    if (drawing := parts.given(Roc(), source, "curves")) is not None:
+        return drawing
+    curves = []
+    for each in parts.each(source, observed):
+        count = each.probabilities.shape[2]
+        chosen = 1 if positive is None and count == 2 else positive
+        if chosen is None or not 0 <= chosen < count:
+            raise BnnvizError(f"positive is the class to find, 0 to {count - 1}; it is {positive}.", "positive")
+        scores, of_class = each.probabilities[..., chosen], each.observed == chosen
+        curves.append(diagnostics.roc_envelopes(scores, of_class, each.weights)._asdict() | {"name": each.name})
     return Roc().draw({"curves": curves})
-
-
-def _curve_of(each: parts.ClassPredictions, positive: int | None) -> dict[str, Any]:
-    count = each.probabilities.shape[2]
-    chosen = 1 if positive is None and count == 2 else positive
-    if chosen is None or not 0 <= chosen < count:
-        raise BnnvizError(f"positive is the class to find, 0 to {count - 1}; it is {positive}.", "positive")
-    found = diagnostics.roc_envelopes(each.probabilities[..., chosen], each.observed == chosen, each.weights)
-    return found._asdict() | {"name": each.name}

@@ -19,19 +19,16 @@ MOST = 0.5  # the standard deviation of a probability cannot be larger
 class Spread(Figure):
     """Draw the standard deviation of the probability of class 1 over the draws."""
 
-    name = "spread"
-    title = "Its sd over the draws"
+    name, title = "spread", "Its sd over the draws"
     needs = ("spread",)
     place = 4
-
     x, y, size = Axis("x1", (-1.0, 1.0), "exact"), Axis("x2", (-1.0, 1.0), "exact"), SQUARE
 
     def begin(self, scene: dict[str, Any]) -> None:
         """Take the inputs of the new run."""
         super().begin(scene)
-        data = scene.get("data")
-        if data is not None and data["kind"] == MAP:
-            self.x, self.y = axes_of(data).values()
+        if (scene.get("data") or {}).get("kind") == MAP:
+            self.x, self.y = axes_of(scene["data"]).values()
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``sd`` on the grid of the scene."""

@@ -11,8 +11,9 @@ from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Points, Segments, chain, extent, log_ticks, padded
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Points, Segments, chain
 from bnnviz.figures.palette import Kind
+from bnnviz.figures.ranges import extent, log_ticks, padded
 
 VIOLIN, BOX = 0.42, 0.11  # half their heights, in units of the places
 OUTSIDE = Kind("beyond the whiskers", "dot", "ink", True)
@@ -23,18 +24,31 @@ _LINE, _EDGES = 62, 90  # pixels of height: of a box, and around all
 class SquaredErrors(Figure):
     """Draw the spread over the test rows: violin, box of the middle half, whiskers, and the mean."""
 
-    name = "errors2"
-    title = "Squared errors of the test rows"
+    name, title = "errors2", "Squared errors of the test rows"
     needs = ("errors2",)
     left = 110
-
     x = Axis("squared error", (-4.0, 2.0), "exact", ticks=log_ticks(-4.0, 2.0))
     y = Axis(" ", (0.5, -0.5), "exact", ticks={0: " "})
 
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``boxes``, as `bnnviz.diagnostics.error_spread` returns them, each with a ``name``."""
         boxes = part["boxes"][:SERIES]
-        marks = [mark for place, box in enumerate(boxes) for mark in _box(box, place)]
+        marks: list[Mark] = []
+        for place, box in enumerate(boxes):
+            colour, density = chain(place), np.asarray(box["density"], dtype=float)
+            low, q1, median, q3, high = (float(box[name]) for name in ("low", "q1", "median", "q3", "high"))
+            half = VIOLIN * density / density.max() if density.size else density
+            cap = BOX / 2
+            lines = [(low, 0, q1, 0), (q3, 0, high, 0), (low, -cap, low, cap), (high, -cap, high, cap)]
+            x0, y0, x1, y1 = np.array([*lines, (median, -2 * BOX, median, 2 * BOX)]).T
+            outside = np.ravel(np.asarray(box["outside"], dtype=float))
+            level = np.full(len(outside), float(place))
+            marks += [
+                Band(box["y"], place - half, place + half, colour=colour, opacity=0.3, label="density"),
+                Segments(x0, place + y0, x1 - x0, y1 - y0, 1.8, colour=colour, label="whiskers and median"),
+                Points(outside, level, OUTSIDE, 3, colour=colour, label=OUTSIDE.label),
+                Band([q1, q3], [place - BOX] * 2, [place + BOX] * 2, colour=colour, opacity=0.65, label="middle half"),
+            ]
         at = [float(box["mean"]) for box in boxes], list(range(len(boxes)))
         marks.append(Points(*at, MEAN, 10, label="mean"))
         reach = extent(*([box["low"], box["high"], box["mean"], *np.ravel(box["outside"])] for box in boxes))
@@ -45,23 +59,6 @@ class SquaredErrors(Figure):
         x = Axis("squared error", ends, follow="exact", ticks=log_ticks(*ends))
         y = Axis(" ", (len(names) - 0.5, -0.5), "exact", ticks=dict(enumerate(names)))
         return Drawing(marks, x=x, y=y, note=note, size=(600, _EDGES + _LINE * len(names)))
-
-
-def _box(box: dict[str, Any], place: int) -> list[Mark]:
-    """Return violin, box, whiskers and outliers of one method."""
-    colour, density = chain(place), np.asarray(box["density"], dtype=float)
-    low, q1, median, q3, high = (float(box[name]) for name in ("low", "q1", "median", "q3", "high"))
-    half = VIOLIN * density / density.max() if density.size else density
-    cap = BOX / 2
-    lines = [(low, 0, q1, 0), (q3, 0, high, 0), (low, -cap, low, cap), (high, -cap, high, cap)]
-    x0, y0, x1, y1 = np.array([*lines, (median, -2 * BOX, median, 2 * BOX)]).T
-    outside = np.ravel(np.asarray(box["outside"], dtype=float))
-    return [
-        Band(box["y"], place - half, place + half, colour=colour, opacity=0.3, label="density"),
-        Segments(x0, place + y0, x1 - x0, y1 - y0, 1.8, colour=colour, label="whiskers and median"),
-        Points(outside, np.full(len(outside), float(place)), OUTSIDE, 3, colour=colour, label=OUTSIDE.label),
-        Band([q1, q3], [place - BOX] * 2, [place + BOX] * 2, colour=colour, opacity=0.65, label="middle half"),
-    ]
 
 
 def squared_errors(source: Any) -> Drawing:
@@ -82,14 +79,12 @@ def squared_errors(source: Any) -> Drawing:
     >>> plots.squared_errors({"HMC": rng.normal(size=300) ** 2, "SGLD": (1.5 * rng.normal(size=300)) ** 2})
     :Overlay...
     """
-    return SquaredErrors().draw({"boxes": parts.entries(source, "boxes") or _boxes(source)})
-
-
-def _boxes(source: Any) -> list[dict[str, Any]]:
+    if (drawing := parts.given(SquaredErrors(), source, "boxes")) is not None:
+        return drawing
     boxes = []
     for name, values in source.items() if isinstance(source, Mapping) else [("", source)]:
         found = diagnostics.error_spread(np.asarray(values, dtype=float))
         if found is None:
             raise BnnvizError(f"No squared error of {name or 'the rows'} is above zero.", "source")
         boxes.append(found._asdict() | {"name": str(name)})
-    return boxes
+    return SquaredErrors().draw({"boxes": boxes})

@@ -8,8 +8,8 @@ import holoviews as hv
 from holoviews.selection import link_selections
 
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.sources import ID
 from bnnviz.figures.still import style
+from bnnviz.figures.still.render import ID
 
 _TOOLS = {"tools": ["lasso_select"], "active_tools": ["box_select"]}
 
@@ -43,23 +43,23 @@ def linked(*figures: hv.Overlay | hv.Layout, dark: bool = False) -> list[hv.Dyna
     2
     """
     style.loaded()
-    palette = style.palette_of(dark)
+    palette = style.PAINTS[dark].palette
     chosen = link_selections.instance(
         index_cols=[ID], selected_color=palette.orange, unselected_color=palette.pale, unselected_alpha=0.3
     )
-    return [_link(figure, chosen) for figure in figures]
-
-
-def _link(figure: Any, chosen: link_selections) -> hv.DynamicMap:
-    """Link the marks of draws in a figure."""
-    elements = list(figure) if isinstance(figure, hv.Overlay) else [figure]
-    ours = [each for each in elements if ID in {dimension.name for dimension in each.dimensions()}]
-    if not ours:
-        raise BnnvizError(
-            "Only figures with indices of draws can be linked: pair, functions, or trace with points=True.", "figures"
-        )
-    others = [each for each in elements if not any(each is one for one in ours)]
-    made = chosen(hv.Overlay(ours))
-    made = made * hv.Overlay(others) if others else made
-    own = figure.opts.get("plot", backend="bokeh", defaults=False).kwargs
-    return made.opts(hv.Options("Overlay", **{**own, **_TOOLS}, backend="bokeh"))
+    linked = []
+    for figure in figures:
+        ours: list[Any] = []
+        others: list[Any] = []
+        for each in list(figure) if isinstance(figure, hv.Overlay) else [figure]:
+            (ours if ID in {dimension.name for dimension in each.dimensions()} else others).append(each)
+        if not ours:
+            raise BnnvizError(
+                "Only figures with indices of draws can be linked: pair, functions, or trace with points=True.",
+                "figures",
+            )
+        made = chosen(hv.Overlay(ours))
+        made = made * hv.Overlay(others) if others else made
+        own = figure.opts.get("plot", backend="bokeh", defaults=False).kwargs
+        linked.append(made.opts(hv.Options("Overlay", **{**own, **_TOOLS}, backend="bokeh")))
+    return linked

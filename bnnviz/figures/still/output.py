@@ -107,7 +107,7 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     drawn = rendered(figure)
     if dark is None:
         dark = any(plot.background_fill_color == DARK.surface for plot in drawn.select({"type": Plot}))
-    palette = style.palette_of(dark)
+    palette = style.PAINTS[dark].palette
     texts = [Div(text=text, styles={"color": palette.ink}, width_policy="max") for text in above]
     ends = [Div(text=below, styles={"color": palette.muted}, width_policy="max")] if below else []
     looks = {"background": palette.surface, "padding": "14px"}

@@ -1,8 +1,4 @@
-"""Draw a `Drawing` with HoloViews, for Bokeh and for Matplotlib.
-
-Options are set on each element, not on a renderer: two figures of one process may have different colours, and
-compositions (``+``, ``*``) keep the style of each.
-"""
+"""Draw a `Drawing` with HoloViews, for Bokeh and Matplotlib; compositions (``+``, ``*``) keep the style of each."""
 
 from __future__ import annotations
 
@@ -12,10 +8,12 @@ from typing import Any
 
 import holoviews as hv
 import numpy as np
+from bokeh.core.properties import value
 
 from bnnviz.figures import marks as m
-from bnnviz.figures.marks import Axis, Drawing, Mark, Panels, padded
+from bnnviz.figures.marks import Axis, Drawing, Mark, Panels
 from bnnviz.figures.palette import FONT, Palette
+from bnnviz.figures.ranges import padded
 from bnnviz.figures.still.style import PAINTS, PIXELS, POINT, apply
 
 ID = "id"
@@ -37,12 +35,14 @@ def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Ove
     if dims[0].name == dims[1].name:
         dims[1] = hv.Dimension((f"{dims[1].name} ", drawing.y.label or " "))
     ends = _ends(drawing)
-    drawn = [
-        _styled(each, paint)
-        for mark in drawing.marks
-        if not mark.empty
-        for each in _ELEMENTS[type(mark)](mark, dims, ends, palette)
-    ]
+    names = {text for dim in dims for text in (dim.name, dim.label)} | {"chain", "draw", ID, "high"}
+    drawn = []
+    for mark in drawing.marks:
+        for element, bokeh, matplotlib, both in () if mark.empty else _ELEMENTS[type(mark)](mark, dims, ends, palette):
+            # HoloViews would take the name of an axis for its values. A space more is another name that looks the same.
+            named = element.relabel(f"{element.label} ") if element.label in names else element
+            hooks = {"hooks": [paint.bokeh], "tools": []}, {"hooks": [paint.matplotlib]}
+            drawn.append(apply(named, hooks[0] | bokeh, hooks[1] | matplotlib, **both))
     labels = [mark.label for mark in drawing.marks if mark.label and not mark.empty and not isinstance(mark, m.Image)]
     shown = legend and bool(labels)
     width, height = drawing.size
@@ -53,7 +53,7 @@ def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Ove
     options |= _ticks(drawing.x, "x", ends[0]) | _ticks(drawing.y, "y", ends[1])
     options |= {"show_legend": shown} | ({"legend_position": "right"} if shown else {})
     return apply(
-        hv.Overlay(_apart(drawn, dims) or [hv.Curve([(np.nan, np.nan)], *dims)]),  # no axes without an element
+        hv.Overlay(drawn or [hv.Curve([(np.nan, np.nan)], *dims)]),  # no axes without an element
         {"width": width + beside, "height": height, "hooks": [paint.bokeh], "active_tools": []},
         {"aspect": width / height, "fig_inches": (width / PIXELS, height / PIXELS), "hooks": [paint.matplotlib]},
         show_grid=drawing.x.grid and drawing.y.grid,
@@ -102,24 +102,6 @@ def _ticks(axis: Axis, name: str, ends: tuple[float, float]) -> dict[str, Any]:
         return {f"{name}ticks": list(range(int(np.ceil(min(ends))), int(max(ends)) + 1))} if whole else {}
     found: dict[str, Any] = {f"{name}ticks": [(float(at), text) for at, text in axis.ticks.items()]}
     return found | ({f"{name}rotation": 35} if axis.turned else {})
-
-
-def _apart(elements: list[Any], dims: Sequence[hv.Dimension]) -> list[Any]:
-    """Return elements none of which has the name of an axis: HoloViews would take the name for its values."""
-    names = {text for dim in dims for text in (dim.name, dim.label)} | {"chain", "draw", ID, "high"}
-    # A space more is another name that looks the same.
-    return [each.relabel(f"{each.label} ") if each.label in names else each for each in elements]
-
-
-def _styled(found: tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]], paint: Any) -> Any:
-    """Set the style of an element, and the options for showing it alone."""
-    element, bokeh, matplotlib, both = found
-    return apply(
-        element,
-        {"hooks": [paint.bokeh], "tools": [], **bokeh},
-        {"hooks": [paint.matplotlib], **matplotlib},
-        **both,
-    )
 
 
 # --- marks: an element with its options for Bokeh, for Matplotlib and for both
@@ -250,7 +232,8 @@ def _text(mark: m.Text, dims: Any, ends: Any, palette: Palette) -> list[Any]:
     for colour in dict.fromkeys(colours):
         own = colours == colour
         labels = hv.Labels((x[own], y[own], texts[own]), list(dims), "text")
-        bokeh = {"text_color": colour, "text_font": FONT, "text_font_size": f"{mark.size:g}px"}
+        # A plain text would be the name of a column.
+        bokeh = {"text_color": colour, "text_font": value(FONT), "text_font_size": f"{mark.size:g}px"}
         found.append((labels, bokeh, {"color": colour, "size": mark.size * POINT}, {}))
     return found
 

@@ -1,8 +1,4 @@
-"""Separate the panels of a printed figure.
-
-HoloViews gives each panel a cell for its axes alone: a legend next to them is drawn over the next panel, and neither
-of Matplotlib's layout engines accepts the grid of HoloViews. This module includes the decorations of axes.
-"""
+"""Separate the panels of a printed figure with their legends; Matplotlib's engines reject the grid of HoloViews."""
 
 from __future__ import annotations
 

@@ -54,15 +54,6 @@ def use(*backends: str) -> None:
         _show_pictures()
 
 
-def _show_bars_in_legends() -> None:
-    """Let legends of Matplotlib show rectangles: a version before 3.11 fails on them beside other marks."""
-    from matplotlib.collections import PatchCollection
-    from matplotlib.legend import Legend
-    from matplotlib.legend_handler import HandlerPolyCollection
-
-    Legend.update_default_handler_map({PatchCollection: HandlerPolyCollection()})
-
-
 def _show_pictures() -> None:
     """Make notebooks show figures of Matplotlib as PNG images, which are saved and printed with the notebook."""
     from holoviews.core.dimension import LabelledData
@@ -82,7 +73,12 @@ def loaded() -> list[str]:
         use()
     found = [name for name in BACKENDS if name in hv.Store.renderers]
     if "matplotlib" in found:
-        _show_bars_in_legends()
+        from matplotlib.collections import PatchCollection
+        from matplotlib.legend import Legend
+        from matplotlib.legend_handler import HandlerPolyCollection
+
+        # A version before 3.11 fails on rectangles beside other marks.
+        Legend.update_default_handler_map({PatchCollection: HandlerPolyCollection()})
     return found
 
 
@@ -158,11 +154,6 @@ def _type(what: str, colour: str, size: float | None = None) -> Options:
 
 #: The hooks that colour figures, by whether the page is dark.
 PAINTS = {False: Paint(LIGHT), True: Paint(DARK)}
-
-
-def palette_of(dark: bool) -> Palette:
-    """Return the colours of a light or of a dark page."""
-    return DARK if dark else LIGHT
 
 
 def apply(element: Any, bokeh: Options | None = None, matplotlib: Options | None = None, **both: Any) -> Any:
