@@ -1,7 +1,7 @@
 """Execute a run: commands come in, frames go out.
 
 A `Host` has no thread. `bnnviz.engine.background` executes one in a thread of this process and
-`bnnviz.engine.cluster.live_runs` several, each in a thread of a Dask worker. This module does not import torch.
+`bnnviz.engine.cluster.live_run` one in a thread of a Dask worker. This module does not import torch.
 """
 
 from __future__ import annotations

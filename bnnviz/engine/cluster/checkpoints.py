@@ -7,14 +7,11 @@ import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from bnnviz import files
+from bnnviz import files, paths
 from bnnviz.engine.throttle import Throttle
 
 STALE_S = 24 * 3600.0  # untouched checkpoints are removed after this time
-LEAST_S = 3.0  # between two checkpoints of a run without special events
-SHARE = 0.05  # of the time for the checkpoints of all runs, at most
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +19,8 @@ log = logging.getLogger(__name__)
 class Checkpoints:
     """Manage the checkpoint files of one worker, written one after another in a separate thread."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or paths.live()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-checkpoint")
 
     def path(self, run_id: str) -> Path:
@@ -36,24 +33,6 @@ class Checkpoints:
             return self.path(run_id).read_bytes()
         except FileNotFoundError:
             return None
-
-    def save(self, slot: Any, runs: int) -> None:
-        """Write a checkpoint of a changed run if it is due; ``runs`` runs share the time."""
-        slot.saving.share = SHARE / runs
-        slot.saving.least = 0.0 if slot.hurry else LEAST_S
-        if slot.saving.due and (slot.writing is None or slot.writing.done()):
-            self.write_now(slot)
-
-    def write_now(self, slot: Any) -> None:
-        """Write a checkpoint of a changed run, unless it is on its way to a past step."""
-        moment = slot.host.moment
-        if moment == slot.saved or slot.host.waits:
-            return
-        begin = time.perf_counter()
-        data = slot.host.run.checkpoint()
-        slot.saving.spent(time.perf_counter() - begin)
-        slot.saved, slot.hurry = moment, False
-        slot.writing = self.write(slot.run_id, data, slot.saving)
 
     def write(self, run_id: str, data: bytes, pace: Throttle | None = None) -> Future[None]:
         """Write a checkpoint in the background, and add the time it takes to the cost of ``pace``."""
