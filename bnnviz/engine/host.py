@@ -51,28 +51,7 @@ class FairLock:
 
 
 class Host:
-    """Execute a run, a race or the double well between the calls of a thread.
-
-    Parameters
-    ----------
-    run : a run, a race, the double well or a fork
-    playing : bool
-    speed : float, optional
-        Steps per second; None is full speed.
-    past : iterable of (step, settings)
-        The change log of a run that was lost; the run repeats the changes that its checkpoint lacks.
-    travels : bool
-        Whether the run keeps its history, so that it can go back and fork.
-
-    Attributes
-    ----------
-    script : deque of (step, settings)
-        Changes that the run makes again at their steps.
-    goal : int or None
-        The step that a run in its past is on its way to.
-    message : str
-        Message on the last event of the run or its recording.
-    """
+    """Execute a run, a race, the double well or a fork between the calls of a thread."""
 
     def __init__(
         self,

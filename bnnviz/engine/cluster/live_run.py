@@ -38,11 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class LiveRun:
-    """Build a run, advance it in a thread, and answer what is asked of it; its memory goes when it ends.
-
-    With ``restore`` a lost run continues from its last checkpoint, and ``past`` is its change log. ``origin`` is the
-    name of a recording to continue, ``record`` that of the recording to write.
-    """
+    """Build a run, advance it in a thread, and answer what is asked of it; its memory goes when it ends."""
 
     def __init__(self, spec: Any, run_id: str, runs: LiveRuns, **options: Any) -> None:
         self.run_id, self._runs = run_id, runs

@@ -38,10 +38,7 @@ class NetworkDraws(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """Predictions of draws at rows: probabilities (draws, rows, classes), or the law of an observation.
-
-    A likelihood that is a function has neither.
-    """
+    """Probabilities (draws, rows, classes) or the law of an observation; neither for a likelihood as a function."""
 
     probabilities: np.ndarray | None = None
     law: ObservationLaw | None = None

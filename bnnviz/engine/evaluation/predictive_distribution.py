@@ -268,10 +268,7 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray | Imputed, draws: int = 
 
 
 def functions(given: NetworkDraws, x: np.ndarray | Imputed) -> np.ndarray:
-    """Return the noise-free functions of the draws at rows, (chains, draws, rows) or (chains, draws, rows, columns).
-
-    They are the mean of an observation in the target's unit, class probabilities, or outputs.
-    """
+    """Return means, class probabilities or outputs of each draw without noise, (chains, draws, rows, ...)."""
     target, theta, rows = given.target, given.theta, _inputs(given.target, x)
     if target.likelihood.task == "classification":
         found = probabilities_at(target, theta, rows)

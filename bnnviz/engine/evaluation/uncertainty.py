@@ -32,10 +32,7 @@ _BYTE = 255.0
 
 
 class Predictive(NamedTuple):
-    """The averaged prediction of draws at rows: ``probabilities`` (rows, classes) and its ``entropy`` (rows,).
-
-    ``expected`` is the mean entropy of single draws, ``mutual`` the difference.
-    """
+    """The averaged prediction at rows, its entropy, the mean entropy of single draws, and the difference of both."""
 
     probabilities: np.ndarray
     entropy: np.ndarray
@@ -71,10 +68,7 @@ def predictive(
     weights: np.ndarray | None = None,
     base: float = math.e,
 ) -> Predictive:
-    """Return the averaged prediction of weights (draws, dim) at scaled inputs (rows, ...), in pieces of bounded memory.
-
-    ``weights`` (draws,) default to equal weights.
-    """
+    """Return the averaged prediction of weights (draws, dim) at scaled inputs (rows, ...), by parts of the rows."""
     each = max(1, _NUMBERS // (len(theta) * max(target.outputs_per_row, 2)))
     shares = np.full(len(theta), 1 / len(theta)) if weights is None else np.asarray(weights) / np.sum(weights)
     parts, versions = [], x if isinstance(x, list) else [x]

@@ -62,11 +62,7 @@ def correlations(store: DrawStore, alive: np.ndarray, block: dict[str, Any], com
 
 
 def network_layers(target: Target) -> list[dict[str, Any]]:
-    """Return the layers of a network that is small enough to be drawn; [] for other targets.
-
-    Each has its numbers of ``inputs`` and ``outputs``, the first coordinate of its ``weight`` matrix, row after row,
-    and that of its ``bias``, if any.
-    """
+    """Return the layers of a network that is small enough to be drawn, with their first coordinates; [] otherwise."""
     found = list(target.units)
     edges = sum(layer.inputs * layer.outputs for layer in found)
     if edges > MOST_EDGES or any(max(layer.inputs, layer.outputs) > MOST_UNITS for layer in found):

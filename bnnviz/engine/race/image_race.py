@@ -414,12 +414,7 @@ class ImageRace(Race):
     measure_class: ClassVar[type[Images]] = Images
 
     def watch(self, **what: Any) -> None:
-        """Choose the views as in `ViewedRun.watch`, and the image to query; None changes nothing.
-
-        ``image`` has ``index`` of a test image, ``pixels`` from 0 to 255, (height, width) or (channels, height, width),
-        or ``attacked``, the index of an adversarial image; and ``angle``, its rotation in degrees counter-clockwise.
-        ``ood`` names a set out of distribution, and ``wall`` what hangs on the wall.
-        """
+        """Choose the views as in `ViewedRun.watch`, and the image to query (`Images._show`); None changes nothing."""
         super().watch(**self.measure.watch(**what))
 
 

@@ -26,10 +26,7 @@ _THREADED_WORK = 50_000_000
 
 
 class Clock:
-    """Add the time of a stretch of work to a run, and set the run's number of threads.
-
-    Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel, after synchronisation.
-    """
+    """Add the time of some work to a run, on a GPU up to its last kernel, and set the number of threads."""
 
     def __init__(self, run: Any) -> None:
         self.run, self.worked = run, 0.0
@@ -98,11 +95,7 @@ def choose_device(name: str) -> torch.device:
 
 @functools.cache
 def keep_freed() -> bool:
-    """Keep freed memory up to 32 MB for the next step; return whether this C library supports it.
-
-    By default glibc returns blocks from 128 kB on to the system, which clears each page again: for steps that need the
-    same few blocks repeatedly that takes longer than the arithmetic.
-    """
+    """Keep freed memory up to 32 MB, which glibc would clear at each step; return whether the C library can."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # not glibc

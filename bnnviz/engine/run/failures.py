@@ -36,11 +36,7 @@ _NOWHERE_S = 30.0  # of work without a draw
 
 
 def edge_between(target: Target, inside: Tensor, outside: Tensor) -> Tensor:
-    """Return whether an edge of the density is between points (n, dim) with finite U and ``outside`` points, (n,).
-
-    If U overflows at the outer points instead, it is huge at the last point with a finite U, or finite at the outer
-    point in double precision.
-    """
+    """Return whether an edge of the density, and no overflow, is between points (n, dim) and ``outside`` ones, (n,)."""
     target = target.clone()
     found = torch.isfinite(target.defined_potential(inside)) & ~torch.isfinite(target.defined_potential(outside))
     if outside.dtype != torch.float64:
@@ -89,10 +85,7 @@ def rejects(sampler: Sampler) -> bool:
 
 
 def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[Message]) -> Message | None:
-    """Return the message on U at minus infinity that ended the run, or None, also if its terms overflow far out.
-
-    For a sampler that rejects such points the run continues, and the notes get the message once.
-    """
+    """Return the message on U at minus infinity that ended the run; None if the sampler rejects such points."""
     found = sampler.infinite_density(step_batch)
     if found is None or any(note.code == "infinite_points" for note in notes) or not bool(found.any()):
         return None
@@ -128,10 +121,7 @@ def all_stopped(sampler: Sampler, chains: int, steps: int) -> Message:
 
 
 def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[Message]) -> Message | None:
-    """Return the message that a chain failed at a non-finite U, or None.
-
-    The other chains are not draws of the density either: they have avoided its edge.
-    """
+    """Return the message that a chain failed at a non-finite U, or None; the other chains have avoided the edge too."""
     name = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
     # A functional with a tail outside has an infinite mean of U for any proposal.
     if isinstance(target, BNN) or name is None or (rejects(sampler) and not sampler.traits.functional):

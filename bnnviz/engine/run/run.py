@@ -51,17 +51,7 @@ _BLOCK_NUMBERS = 20_000_000
 
 
 class Run(Restorable):
-    """The execution of a spec, driven by its caller: `prepare`, `advance`, `change`, `checkpoint`.
-
-    Attributes
-    ----------
-    changes : list of (step, settings)
-        The change log; the initial spec and its change log reproduce the draws.
-    events : Tensor or None
-        Events of each chain so far, (chains,); None for samplers without events.
-    origin : Tensor or None
-        Starting point of the first chain, (dim,).
-    """
+    """The execution of a spec, driven by its caller; the initial spec and the change log reproduce the draws."""
 
     has_history: ClassVar[bool] = True
     is_fork: ClassVar[bool] = False
@@ -283,10 +273,7 @@ class Run(Restorable):
             listener()
 
     def _taken(self, length: int) -> tuple[StepBatch, Draws | None]:
-        """Take some steps and collect their draws, none after the end of the run or of a chain.
-
-        Later steps are repeated without ended chains, so that a run does not depend on the slicing of time.
-        """
+        """Take steps and collect their draws, none after the end of the run or a chain, for any slicing of time."""
         take, before = self._switch.taker(self.sampler, self.state), self.state
         numbers, rejected = self.rng.get_state(), vars(self.target.rejected).copy()
         learns = self.phase == "tuning"
