@@ -96,7 +96,7 @@ class Predictor:
         return (values if self.scale is None else self.scale.y_back(values)).reshape(len(values), -1)
 
     def _rows(self, theta: Tensor) -> np.ndarray:
-        """Return functions of weights (draws, dim), for a regression with noise sds and log densities of observations."""
+        """Return functions of weights (draws, dim), for a regression with noise sds and observations' log densities."""
         if self.kind not in ("band", "intervals"):
             functions = self.functions(theta)
             self._width = functions.shape[1]

@@ -112,14 +112,14 @@ class TimeTravel:
         checkpoint = history.before(step)
         if host.goal is None:
             history.leave(host.run)
-        before, log = host.run, history.log(host.run)
+        before, logs = host.run, history.logs(host.run)
         run = restored(checkpoint.data, history.block_store)
         host.script = deque()
         if run.is_fork:
             for branch in run.branches:
-                branch.script = rest(branch.run, log.branches.get(branch.letter, log.lead)[len(branch.run.changes) :])
+                branch.script = rest(branch.run, logs.get(branch.letter, logs[""])[len(branch.run.changes) :])
         else:
-            host.script = rest(run, log.lead[len(run.changes) :])
+            host.script = rest(run, logs[""][len(run.changes) :])
         run.lead.look_like(before)
         run.lead.show_here()
         history.timeline.follow(None)

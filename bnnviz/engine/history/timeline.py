@@ -41,17 +41,11 @@ def asked(changes: list[LoggedChange]) -> list[LoggedChange]:
     return [change for change in changes if set(change[1]) != _KERNEL]
 
 
-class Log(NamedTuple):
-    """Change logs: of the run, or of the followed branch and of each branch of a fork by its letter."""
-
-    lead: list[LoggedChange]
-    branches: dict[str, list[LoggedChange]]
-
-
-def log_of(run: Any) -> Log:
-    """Return the change logs of a run or of a fork."""
-    branches = {branch.letter: list(branch.run.changes) for branch in run.branches} if run.is_fork else {}
-    return Log(list(run.changes), branches)
+def logs_of(run: Any) -> dict[str, list[LoggedChange]]:
+    """Return the change logs of the branches of a fork by their letters, and with "" that of the run in the views."""
+    return {"": list(run.changes)} | {
+        each.letter: list(each.run.changes) for each in (run.branches if run.is_fork else ())
+    }
 
 
 class Timeline:
@@ -122,21 +116,21 @@ class History:
         self.checkpoints: list[Checkpoint] = []
         self.block_store: BlockStore | None = None
         self._forks: list[int] = []  # steps of forks, which a way back cannot cross
-        self._log: Log | None = None  # before the run went back
+        self._logs: dict[str, list[LoggedChange]] | None = None  # before the run went back
 
     @property
     def behind(self) -> bool:
         """Whether the run is in its past, with a known future."""
-        return self._log is not None
+        return self._logs is not None
 
-    def log(self, run: Any) -> Log:
+    def logs(self, run: Any) -> dict[str, list[LoggedChange]]:
         """Return the changes before the run went back."""
-        return self._log or log_of(run)
+        return self._logs or logs_of(run)
 
     def reached(self, step: int) -> None:
         """Record the current step; a run at the front leaves its past."""
         if step >= self.furthest:
-            self.furthest, self._log = step, None
+            self.furthest, self._logs = step, None
 
     def note(self, run: Any) -> None:
         """Keep a checkpoint of the current run."""
@@ -181,13 +175,13 @@ class History:
 
     def leave(self, run: Any) -> None:
         """Save the front before the run goes back."""
-        if self._log is None:
-            self._log, self.furthest = log_of(run), run.steps
+        if self._logs is None:
+            self._logs, self.furthest = logs_of(run), run.steps
             self.note(run)
 
     def part(self, step: int) -> None:
         """Drop the history after a step, from which on the run differs."""
-        self._log, self.furthest = None, step
+        self._logs, self.furthest = None, step
         self.checkpoints = [each for each in self.checkpoints if each.step <= step]
         self._forks = [fork for fork in self._forks if fork <= step]
 

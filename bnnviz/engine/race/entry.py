@@ -9,7 +9,6 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.engine.race.comparison import Entry
 from bnnviz.engine.run.run import Run
-from bnnviz.samplers.observers import StepBatch
 
 # Number of linearly and of geometrically spaced records, starting at this fraction of the budget.
 _EVEN, _FACTORS, _FIRST = 40, 40, 1e-3
@@ -88,12 +87,6 @@ class RaceEntry(Entry):
         near = min(record, before + max(1, int(_STRETCH * self.budget))) - before
         most = max(1, min(-(-near // cost), (self.budget - before) // cost)) if cost else _FREE
         return self.take(most, seconds)
-
-    def _note_failures(self, step_batch: StepBatch) -> None:
-        """Stop failing chains; the race reports their number."""
-        notes = list(self.notes)
-        super()._note_failures(step_batch)
-        self.notes = notes
 
     @functools.cached_property
     def schedule(self) -> np.ndarray:

@@ -96,9 +96,7 @@ class Descent:
         """Return the end of each chain, (chains, dim)."""
         return self.x.clone()
 
-    def starts(self) -> Tensor:
-        """Return the starting points (chains, dim) from the ends."""
-        return self.ends()
+    starts = ends  # the starting points
 
     def best(self) -> Tensor:
         """Return the end with the smallest U, (dim,)."""

@@ -25,26 +25,23 @@ _ROW_BYTES = 4  # of the random number per row for minibatches
 _THREADED_WORK = 50_000_000
 
 
-class Clock:
+@contextmanager
+def clocked(run: Any) -> Iterator[None]:
     """Add the time of some work to a run, on a GPU up to its last kernel, and set the number of threads."""
-
-    def __init__(self, run: Any) -> None:
-        self.run, self.worked = run, 0.0
-
-    def __enter__(self) -> None:
-        self._threads = using_threads(self.run.threads)
-        self._threads.__enter__()
-        self._wall, self._cpu = time.perf_counter(), time.thread_time()
-        self._mark = _mark(self.run.device)
-
-    def __exit__(self, *_: object) -> None:
-        self._threads.__exit__(None, None, None)
-        spent = None if self._mark is None else _since(self._mark, self.run.device)
-        seconds, cpu = time.perf_counter() - self._wall, time.thread_time() - self._cpu
-        self.worked = cpu if spent is None else seconds
-        self.run.seconds += seconds
-        self.run.cpu_seconds += cpu
-        self.run.device_seconds += cpu if spent is None else spent
+    with using_threads(run.threads):
+        wall, cpu, mark = time.perf_counter(), time.thread_time(), _mark(run.device)
+        try:
+            yield
+        finally:
+            spent = None
+            if mark is not None:
+                end = _mark(run.device)
+                end.synchronize()  # until the GPU has emptied its queue
+                spent = mark.elapsed_time(end) / 1000
+            cpu = time.thread_time() - cpu
+            run.seconds += time.perf_counter() - wall
+            run.cpu_seconds += cpu
+            run.device_seconds += cpu if spent is None else spent
 
 
 def threads_for(work: int) -> int:
@@ -73,13 +70,6 @@ def _mark(device: torch.device) -> torch.cuda.Event | None:
     mark = torch.cuda.Event(enable_timing=True)
     mark.record(torch.cuda.current_stream(device))
     return mark
-
-
-def _since(mark: torch.cuda.Event, device: torch.device) -> float:
-    """Wait until the GPU has emptied its queue, and return the seconds since a mark."""
-    end = _mark(device)
-    end.synchronize()
-    return mark.elapsed_time(end) / 1000
 
 
 def choose_device(name: str) -> torch.device:

@@ -198,11 +198,8 @@ class Waiting:
     """Track the time of the last draw of a run."""
 
     def __init__(self, run: Any) -> None:
-        self._run, self._made, self._since, self._tuning_since = run, -1, 0.0, 0.0
-
-    def begin_tuning(self) -> None:
-        """Count the seconds of the warm-up from now on, without the start search."""
-        self._tuning_since = self._run.seconds
+        self._run, self._made, self._since = run, -1, 0.0
+        self.tuning_since = 0.0  # seconds of the start search
 
     def note(self) -> None:
         """Check for new draws."""
@@ -216,22 +213,19 @@ class Waiting:
         if run.phase == "start" and run.descent is not None:
             return _way(run.descent.taken, f"{run.descent.steps:,}", "about", run.descent.seconds_left)
         if run.phase == "tuning":
-            return self._tuning()
+            # By its moves if their number is known, otherwise by its maximum steps.
+            share, limit, passed = run.sampler.warmup_share(run.state), run.sampler.tuning_limit, run.seconds
+            passed -= self.tuning_since
+            if share is None:
+                left = (limit - run.steps) * passed / run.steps if run.steps else math.nan
+                return _way(run.steps, f"at most {limit:,}", "at most", left)
+            left = passed * (1 - share) / share if share else math.nan
+            return Message("warmup_left", percent=100 * share, seconds=left) if left > _LONG_S else None
         idle = run.seconds - self._since
         # A restored run has not been checked yet.
         if self._made < 0 or run.phase not in ("warm-up", "sampling") or idle < _NOWHERE_S:
             return None
         return Message("no_progress", seconds=idle)
-
-    def _tuning(self) -> Message | None:
-        """Return the progress of the warm-up: by its moves if their number is known, otherwise by its maximum steps."""
-        run = self._run
-        share, limit = run.sampler.warmup_share(run.state), run.sampler.tuning_limit
-        if share is None:
-            left = (limit - run.steps) * (run.seconds - self._tuning_since) / run.steps if run.steps else math.nan
-            return _way(run.steps, f"at most {limit:,}", "at most", left)
-        left = (run.seconds - self._tuning_since) * (1 - share) / share if share else math.nan
-        return Message("warmup_left", percent=100 * share, seconds=left) if left > _LONG_S else None
 
 
 def _way(done: int, most: str, how: str, seconds: float) -> Message | None:

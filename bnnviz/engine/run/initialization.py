@@ -133,18 +133,16 @@ class StartSearch:
         self._one_centre = any(sampler.starts_together(target) for sampler in samplers)
         needs_mode = any(sampler.needs_mode for sampler in samplers)
         needed = not given and ((points is None and self._at_mode) or needs_mode)
-        self.descent = self._descent(samplers[0]) if needed else None
+        self.descent: Descent | None = None
+        if needed:
+            self.begin(samplers[0])
 
-    def begin_anew(self, sampler: Sampler) -> None:
-        """Restart the descent, which ends elsewhere on changed data."""
-        if self.descent is not None:
-            self.descent = self._descent(sampler)
-
-    def _descent(self, sampler: Sampler) -> Descent:
-        """Return the descent: by curvature for a function in few dimensions, whose scales may differ."""
+    def begin(self, sampler: Sampler) -> None:
+        """Begin the descent, by curvature for a function in few dimensions, whose scales may differ."""
         if not self._target.located and self._target.dim <= _FEW:
-            return QuasiNewton(self._target, self.x0)
-        return Descent(self._target, self.x0, sampler.descent_steps(self._target))
+            self.descent = QuasiNewton(self._target, self.x0)
+        else:
+            self.descent = Descent(self._target, self.x0, sampler.descent_steps(self._target))
 
     def advance(self, steps: int) -> int:
         """Take some steps; return their cost in gradients of single rows."""
