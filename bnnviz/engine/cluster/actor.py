@@ -24,10 +24,15 @@ class RunActor:
         self.run, self._pool = runs.add(spec, run_id, **options), runs.pool
         weakref.finalize(self, self.run.end, _ABANDONED).atexit = False
 
-    async def scene(self) -> dict[str, Any]:
-        """Return the report with the scene, after waiting for a run that is being built; None before it is."""
+    async def begun(self) -> dict[str, Any]:
+        """Return the report, after waiting for a run that is being built."""
         await self._aside(self.run.begun.wait, WAIT_S)
-        return self.run.report(full=True) | {"scene": self.run.scene}
+        return self.run.report(full=True)
+
+    async def scene(self) -> dict[str, Any]:
+        """Return the report with the scene, as soon as the run is built; None before it is."""
+        await self.begun()
+        return await self._aside(self.run.scene)
 
     async def frame(self, want: list[str], seen: int = -1) -> bytes:
         """Return the pickled report and new frame or None; Dask would serialise each array separately, more slowly."""

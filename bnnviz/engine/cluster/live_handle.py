@@ -211,7 +211,7 @@ class LiveHandle:
             reply = {"state": "starting"}
             while reply["state"] == "starting":
                 try:
-                    reply = await self._call("scene")
+                    reply = await self._call("begun")
                 except TimeoutError:  # building a run can keep the interpreter busy, but not a lost worker
                     if self.address not in await self.backend.workers():
                         raise

@@ -43,7 +43,6 @@ class LiveRun:
     def __init__(self, spec: Any, run_id: str, runs: LiveRuns, **options: Any) -> None:
         self.run_id, self._runs = run_id, runs
         self.host: Host | None = None
-        self.scene: dict[str, Any] | None = None
         self.state, self.message = "starting", ""
         self.about: str | None = None  # the setting that the message is about
         self.resumed: int | None = None  # the step at which a lost run was taken up again
@@ -144,7 +143,7 @@ class LiveRun:
                 host.keep_in(reader.place(record))
             except BnnvizError as error:
                 host.message = error.sentence  # the run continues without its recording
-        self.scene, self._saved = host.scene(), host.moment
+        self._saved = host.moment
         with self._lock:
             self._saving.spent()
             self.host, self.state = host, "running"
@@ -267,12 +266,19 @@ class LiveRun:
 
     def _execute(self, name: str, args: dict[str, Any]) -> None:
         self.host.command(name, **args)
-        if name in TRAVELS or name == "change":
-            self.scene = self.host.scene()
         self._hurry = self._hurry or name in (*TRAVELS, "change", "pause")
         self._look_for_end()
         self.touch()
         self._woken.set()
+
+    def scene(self) -> dict[str, Any]:
+        """Return the report with the scene; None for a run that is not held."""
+        scene = None
+        with self._lock:
+            if self.host is not None:
+                with self._guarded():
+                    scene = self.host.scene()
+            return self.report(full=True) | {"scene": scene}
 
     def frame(self, want: list[str], seen: int) -> bytes:
         """Return the report and a frame, pickled."""
