@@ -97,16 +97,9 @@ class FrameBuilder:
         self._counts: dict[str, float] = {}  # of all chains since the last change
         self._counted, self._begun = "", time.perf_counter()
         self._dotted = (0, -1)  # draws so far and basis of the dots
-        self._spent_before = run.spent_before
-
-    def _keep_up(self) -> None:
-        if self._spent_before is not self.run.spent_before:  # the draws began anew
-            self.forget()
 
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""
-        for each in (self, other):
-            each._keep_up()
         self.run.watch_chain(other.run.watched)
         self._chosen_plane, self._block = other._chosen_plane, other._block
         self.components.look_like(other.components)
@@ -124,7 +117,6 @@ class FrameBuilder:
         row: list[float] | None = None,
     ) -> None:
         """Choose the watched chain, the path plane, the followed quantity, the correlation block and a row."""
-        self._keep_up()
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
@@ -152,12 +144,10 @@ class FrameBuilder:
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Select draws or an event (`ViewedRun.select`)."""
-        self._keep_up()
         self._selection.choose(choice, self.plane(), self.components.followed.key)
 
     def scene(self) -> dict[str, Any]:
         """Return the static view data of the run."""
-        self._keep_up()
         run, target = self.run, self.run.target
         weighted, one_point = run.sampler.traits.weighted, run.sampler.traits.one_point
         own = _WEIGHTED_PARTS if weighted else _POINT_PARTS if one_point else _ENGINE_PARTS
@@ -233,7 +223,6 @@ class FrameBuilder:
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the requested parts."""
-        self._keep_up()
         run = self.run
         self._fast = run.steps - self._last_steps > _FEW_STEPS
         self._last_steps = run.steps

@@ -108,29 +108,13 @@ class Timeline:
 
 
 class History:
-    """Keep the checkpoints and change logs of a live run, with checkpoints sparser the older they are."""
+    """Keep checkpoints of a live run, sparser the older they are."""
 
     def __init__(self, furthest: int = 0) -> None:
-        self.timeline = Timeline()
         self.furthest = furthest
         self.checkpoints: list[Checkpoint] = []
+        self.forks: list[int] = []  # steps of forks, which a way back cannot cross
         self.block_store: BlockStore | None = None
-        self._forks: list[int] = []  # steps of forks, which a way back cannot cross
-        self._logs: dict[str, list[LoggedChange]] | None = None  # before the run went back
-
-    @property
-    def behind(self) -> bool:
-        """Whether the run is in its past, with a known future."""
-        return self._logs is not None
-
-    def logs(self, run: Any) -> dict[str, list[LoggedChange]]:
-        """Return the changes before the run went back."""
-        return self._logs or logs_of(run)
-
-    def reached(self, step: int) -> None:
-        """Record the current step; a run at the front leaves its past."""
-        if step >= self.furthest:
-            self.furthest, self._logs = step, None
 
     def note(self, run: Any) -> None:
         """Keep a checkpoint of the current run."""
@@ -165,7 +149,7 @@ class History:
     def before(self, step: int) -> Checkpoint:
         """Return a checkpoint to reach a step from, preferably some steps before it."""
         steps = [each.step for each in self.checkpoints]
-        parted = max((fork for fork in self._forks if fork <= step), default=0)
+        parted = max((fork for fork in self.forks if fork <= step), default=0)
         for goal in (step - _RUN_UP, step):
             place = bisect_right(steps, max(goal, parted))
             if place:
@@ -173,29 +157,11 @@ class History:
         first = f"step {steps[0]:,}" if steps else "a later step"
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
-    def leave(self, run: Any) -> None:
-        """Save the front before the run goes back."""
-        if self._logs is None:
-            self._logs, self.furthest = logs_of(run), run.steps
-            self.note(run)
-
     def part(self, step: int) -> None:
         """Drop the history after a step, from which on the run differs."""
-        self._logs, self.furthest = None, step
+        self.furthest = step
         self.checkpoints = [each for each in self.checkpoints if each.step <= step]
-        self._forks = [fork for fork in self._forks if fork <= step]
-
-    def parted(self, fork: Any) -> None:
-        """Record a fork at the current step."""
-        self._forks.append(fork.steps)
-        self.note(fork)
-
-    def joined(self, run: Any, at: int) -> None:
-        """Record that one branch of a fork was kept: only it can go back."""
-        self._forks = []
-        self.part(run.steps)
-        self.checkpoints = [each for each in self.checkpoints if each.step < at]
-        self.note(run)
+        self.forks = [fork for fork in self.forks if fork <= step]
 
 
 def rest(run: Any, changes: list[LoggedChange]) -> deque[LoggedChange]:

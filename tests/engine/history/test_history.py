@@ -242,7 +242,7 @@ def test_a_run_that_continues_a_recording_goes_back_to_where_it_began_to(
 def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> None:
     history = History()
     for step in range(0, 200_000, 50):
-        history.reached(step)
+        history.furthest = step
         history.add(Checkpoint(step, bytes(1000)))
     steps = np.array([mark.step for mark in history.checkpoints])
     assert len(steps) <= 160
