@@ -53,12 +53,8 @@ class Predictive(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the fields by their names in results."""
-        return {
-            "chances": self.probabilities,
-            "entropy": self.entropy,
-            "expected": self.expected,
-            "mutual": self.mutual,
-        }
+        named = self._asdict()
+        return {"chances": named.pop("probabilities")} | named
 
 
 def predictive(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,15 +52,9 @@ def logs_of(run: Any) -> dict[str, list[LoggedChange]]:
 class Timeline:
     """Collect the events of the watched chain of a run: the step after each, and its kind."""
 
-    def __init__(self) -> None:
-        self.steps, self.kinds = array("q"), array("b")
+    def __init__(self, steps: Iterable[int] = (), kinds: Iterable[int] = ()) -> None:
+        self.steps, self.kinds = array("q", steps), array("b", kinds)
         self._run: Any = None
-
-    def copied(self) -> Timeline:
-        """Return a copy without a run."""
-        copy = Timeline()
-        copy.steps, copy.kinds = self.steps[:], self.kinds[:]
-        return copy
 
     def follow(self, run: Any) -> None:
         """Collect the events of this run from now on; None stops it."""
