@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, given_draws
+from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, network_draws
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.uncertainty import class_rows, kept, pixel_scale, predictive, row_numbers
 from bnnviz.engine.protocol import AnyRun
@@ -118,7 +118,7 @@ def attack(
     >>> found["entropy"][0] < found["entropy"][1]
     True
     """
-    given = given_draws(target_or_run, draws, log_weights)
+    given = network_draws(target_or_run, draws, log_weights)
     steps = [float(size) for size in eps]
     if not steps or not all(0 <= size < math.inf for size in steps):
         raise BnnvizError("eps is a sequence of sizes of a step, finite numbers from 0, at least one.", "eps")

@@ -15,7 +15,7 @@ from bnnviz import diagnostics, optional
 from bnnviz.engine.evaluation.metrics import (
     NetworkDraws,
     class_names,
-    given_draws,
+    network_draws,
     normalised,
     probabilities_at,
 )
@@ -145,7 +145,7 @@ def uncertainty(
     >>> 0 <= summary["test"]["entropy"] < 0.7
     True
     """
-    given = given_draws(target_or_run, draws, log_weights)
+    given = network_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)
     x, y = class_rows(target)
     observed = y.cpu().numpy().astype(int)
