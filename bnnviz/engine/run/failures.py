@@ -108,11 +108,6 @@ def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, no
     return None
 
 
-def stopped(sampler: Sampler, chain: int, step: int) -> Message:
-    """Return the message that a chain has stopped at a step."""
-    return Message("chain_stopped", chain=chain, step=step, sampler=sampler.registered)
-
-
 def all_stopped(sampler: Sampler, chains: int, steps: int) -> Message:
     """Return the message that all chains have stopped within ``steps`` steps."""
     size = next((name for name in _STEP_SIZES if name in sampler.param), None)

@@ -363,7 +363,8 @@ class Run(Restorable):
         if bool(failed.any()):
             for step, chain in failed.nonzero().tolist():
                 self.alive[chain] = False
-                self.notes.append(failures.stopped(self.sampler, chain, step_batch.first_step + step))
+                at = {"chain": chain, "step": step_batch.first_step + step}
+                self.notes.append(Message("chain_stopped", **at, sampler=self.sampler.registered))
                 log.warning("%s", self.notes[-1])
             fatal = fatal or failures.at_an_edge(self.sampler, self.target, step_batch, self.notes)
             if not self.alive.any():
