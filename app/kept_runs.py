@@ -18,7 +18,7 @@ from tornado.httputil import HTTPServerRequest
 
 from bnnviz import files, paths
 from bnnviz.engine.cluster.backend import Backend
-from bnnviz.engine.cluster.checkpoints import STALE_S
+from bnnviz.engine.cluster.live_runs import STALE_S
 from bnnviz.errors import BnnvizError
 
 COOKIE = "bnnviz-browser"

@@ -70,11 +70,6 @@ class Pace:
     def __init__(self, speed: float | None = None) -> None:
         self.speed, self.due = speed, 0.0
 
-    def set(self, speed: float | None) -> None:
-        """Change the speed."""
-        self.speed = speed
-        self.restart()
-
     def restart(self) -> None:
         """Make the next step due now, without a backlog."""
         self.due = time.monotonic()

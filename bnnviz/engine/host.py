@@ -1,7 +1,7 @@
 """Execute a run: commands come in, frames go out.
 
 A `Host` has no thread. `bnnviz.engine.background` executes one in a thread of this process and
-`bnnviz.engine.cluster.live_runs` several, each in a thread of a Dask worker. This module does not import torch.
+`bnnviz.engine.cluster.live_run` one in a thread of a Dask worker. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,28 +52,7 @@ class FairLock:
 
 
 class Host:
-    """Execute a run, a race or the double well between the calls of a thread.
-
-    Parameters
-    ----------
-    run : a run, a race, the double well or a fork
-    playing : bool
-    speed : float, optional
-        Steps per second; None is full speed.
-    past : iterable of (step, settings)
-        The change log of a run that was lost; the run repeats the changes that its checkpoint lacks.
-    travels : bool
-        Whether the run keeps its history, so that it can go back and fork.
-
-    Attributes
-    ----------
-    script : deque of (step, settings)
-        Changes that the run makes again at their steps.
-    goal : int or None
-        The step that a run in its past is on its way to.
-    message : str
-        Message on the last event of the run or its recording.
-    """
+    """Execute a run, a race, the double well or a fork between the calls of a thread."""
 
     def __init__(
         self,
@@ -96,10 +76,9 @@ class Host:
         make_changes(run, self.script)
         self._commands: dict[str, Callable[..., Any]] = {
             "play": self._play,
-            "pause": self._pause,
-            "speed": lambda value=None: self._set_speed(value),
-            "proposal": lambda times=1: self._step(run_step="step_proposal", times=times),
-            "event": lambda times=1: self._step(run_step="step_event", times=times),
+            "speed": self._set_speed,
+            "proposal": partial(self._step, "step_proposal"),
+            "event": partial(self._step, "step_event"),
             "watch": lambda **what: self.run.watch(**what),
             "select": lambda choice=None: self.run.select(choice),
             "change": self._change,
@@ -136,8 +115,12 @@ class Host:
         if name in TRAVELS:
             if self.travel is None:
                 raise BnnvizError("Only runs of a single sampler can go back.", "step")
-            self._leave(name)
+            if self.record is not None and name in ("back", "return", "keep"):
+                self.message = f"The recording {self.record} ended when the run was left; its data are kept."
+                self.end_recording()
             self.travel.obey(name, **args)
+        elif name == "pause":
+            self.playing = False
         elif name in self._commands:
             self._commands[name](**args)
         else:
@@ -149,16 +132,14 @@ class Host:
         self.playing, self.message = True, ""
         self.pace.restart()
 
-    def _pause(self) -> None:
-        self.playing = False
-
-    def _set_speed(self, value: float | None) -> None:
+    def _set_speed(self, value: float | None = None) -> None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (number and 0 < value < float("inf")):
             raise BnnvizError(f"speed = {value!r} must be a number of steps per second above 0, or None.", "speed")
-        self.pace.set(value)
+        self.pace.speed = value
+        self.pace.restart()
 
-    def _step(self, run_step: str, times: int) -> None:
+    def _step(self, run_step: str, times: int = 1) -> None:
         self.playing = False
         if self.run.finished:
             raise BnnvizError("This run is complete. Reset it to step again.")
@@ -297,13 +278,6 @@ class Host:
             writer.close(summary=summary and quick)
         except BnnvizError as error:
             self._say(error)
-
-    def _leave(self, command: str) -> None:
-        """End the recording if a command leaves its run."""
-        name = self.record
-        if name is not None and command in ("back", "return", "keep"):
-            self.end_recording()
-            self.message = f"The recording {name} ended when the run was left; its data are kept."
 
     def _say(self, error: BnnvizError) -> None:
         if self.message != error.sentence:

@@ -1,15 +1,4 @@
-"""Run many specs on the workers of a Dask cluster, each into a recording.
-
-A sweep is a base spec and a grid of values. Settings of the sampler and the target have a prefix::
-
-    base: {target: banana, chains: 4, draws: 500}
-    grid:
-      sampler: [bps, boomerang]
-      target.bend: [0.5, 1.0]
-      seed: [0, 1, 2]
-
-The recordings are the only state: a sweep that is run again skips those that are finished and resumes the others.
-"""
+"""Run the combinations of a grid of settings on a Dask cluster, each into a recording, the only state of a sweep."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ class ViewedRun(Run):
         self.listeners.append(lambda step_batch: self.chain_trace.record(step_batch, self.watched))
         self.on_move.append(self.trace_again)
         self.frames = FrameBuilder(self)
+        self.on_move.append(self.frames.forget)  # the draws begin anew
 
     def release(self) -> None:
         """Stop pending compilation."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.metrics import RESAMPLES, Predictions, chosen, measure, predict
+from bnnviz.engine.evaluation.metrics import RESAMPLES, chosen, measure, predict
 from bnnviz.engine.evaluation.predictions import observed_rows
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
@@ -75,7 +75,7 @@ def _flat(run: Run, draws: np.ndarray) -> torch.Tensor:
     return torch.as_tensor(draws, dtype=run.target.dtype, device=run.target.device).reshape(-1, draws.shape[-1])
 
 
-def _resampled(run: Run, draws: np.ndarray, logs: np.ndarray | None) -> Predictions:
+def _resampled(run: Run, draws: np.ndarray, logs: np.ndarray | None) -> Any:
     """Return the predictions of a hundred draws, resampled by weight."""
     theta = _flat(run, draws)
     return predict(run.target, theta[chosen(len(theta), None if logs is None else logs.ravel(), RESAMPLES, 0)])
@@ -84,7 +84,7 @@ def _resampled(run: Run, draws: np.ndarray, logs: np.ndarray | None) -> Predicti
 def _roc(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict[str, Any] | None:
     observed = observed_rows(run.target)
     positive = run.target.data_set.positive
-    probabilities = _resampled(run, draws, logs).probabilities[..., positive]
+    probabilities = _resampled(run, draws, logs)[..., positive]
     return diagnostics.roc_envelopes(probabilities, observed == positive)._asdict()
 
 
@@ -108,7 +108,7 @@ def _confusion(followed: Names, run: Run, draws: Any, logs: Any, found: dict) ->
 
 def _probabilities(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> list[dict]:
     """Return the probabilities of the most and least certain rows, and of two between."""
-    probabilities = _resampled(run, draws, logs).probabilities[..., 1]
+    probabilities = _resampled(run, draws, logs)[..., 1]
     order = np.argsort(np.abs(probabilities.mean(0) - 0.5))[::-1]
     rows = order[np.linspace(0, len(order) - 1, _ROWS).astype(int)]
     names, observed = found["class_names"], observed_rows(run.target).astype(int)
@@ -123,7 +123,7 @@ def _probabilities(followed: Names, run: Run, draws: np.ndarray, logs: Logs, fou
 
 
 def _errors2(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict | None:
-    mean = _resampled(run, draws, logs).law.means.mean(0).ravel()
+    mean = _resampled(run, draws, logs).means.mean(0).ravel()
     spread = diagnostics.error_spread((mean - observed_rows(run.target)) ** 2)
     return None if spread is None else spread._asdict()
 

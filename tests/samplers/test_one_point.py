@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster.actor import RunActor
 from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
@@ -43,12 +43,12 @@ def test_a_live_run_that_played_to_its_point_plays_on_after_a_change(tmp_path: P
     spec = Spec("network", drawn, "map", {"steps": 60}, chains=2, draws=None, seed=1, device="cpu").checked()
     runs = LiveRuns(tmp_path / "live")
 
-    async def end(run: LiveRun) -> None:
+    async def end(run: RunActor) -> None:
         while (await run.scene())["state"] != "ended":
             await (asyncio.sleep(0.01) if plays else run.command("proposal", {"times": 20}))
 
     async def main() -> None:
-        run = LiveRun(spec, "a", factory="bnnviz.engine.viewed_run:ViewedRun", runs=runs, play=plays)
+        run = RunActor(spec, "a", factory="bnnviz.engine.viewed_run:ViewedRun", runs=runs, play=plays)
         await run.scene()
         await end(run)
         before = (await run.scene())["step"]

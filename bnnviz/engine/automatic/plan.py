@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,15 +117,15 @@ def plan(
     )
 
 
+@dataclass(frozen=True)
 class _Bench:
     """Run candidates on a target under equal conditions."""
 
-    def __init__(self, target: BNN, chains: int, device: str, seed: int, clock: Callable[[], float]) -> None:
-        self.target, self.chains, self._device, self._seed, self.clock = target, chains, device, seed, clock
-
-    def on(self, target: BNN) -> _Bench:
-        """Return the same bench for another target."""
-        return _Bench(target, self.chains, self._device, self._seed, self.clock)
+    target: BNN
+    chains: int
+    device: str
+    seed: int
+    clock: Callable[[], float]
 
     def run(self, cls: type[samplers.Sampler], proposal: BudgetProposal) -> Run:
         """Return the run of a proposal before its start."""
@@ -136,8 +136,8 @@ class _Bench:
             chains=self.chains,
             warmup=proposal.warmup,
             draws=proposal.draws,
-            device=self._device,
-            seed=self._seed,
+            device=self.device,
+            seed=self.seed,
         )
         return Run(spec.checked(own_target=True), target=self.target)
 
@@ -170,7 +170,7 @@ def _pilot(bench: _Bench, seconds: float, gradient_s: float) -> list[Try]:
     if rows < _FEWEST_ROWS:
         return []
     fit, left_out = _parts(bench.target, rows)
-    part = bench.on(fit)
+    part = replace(bench, target=fit)
     proposals = [(cls, cls.proposal(bench.budget(seconds / len(_candidates()), gradient_s))) for cls in _candidates()]
     able = [(cls, proposal) for cls, proposal in proposals if proposal is not None]
     found = []

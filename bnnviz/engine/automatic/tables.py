@@ -143,10 +143,7 @@ class Limit:
 
 
 def suggest(data: DataSet, weights: np.ndarray | None = None) -> str:
-    """Return the name of a likelihood; ``auto`` for classes, or without evidence for another one.
-
-    Weighted rows are thinned: a row is used with a probability proportional to its weight.
-    """
+    """Return the name of a likelihood, ``auto`` without evidence for one; weighted rows are thinned by weight."""
     x, y = data.x_train, data.y_train
     if weights is not None:
         kept = np.random.default_rng(1).random(len(x)) * weights.max() < weights

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster.actor import RunActor
 from bnnviz.engine.cluster.local_cluster import WORKER_S
 from bnnviz.engine.protocol import LoggedChange
 from bnnviz.errors import BnnvizError
@@ -193,7 +193,7 @@ class LiveHandle:
         await self.backend.place(self, lost)
         self._attempts += 1
         self._future = self.backend.client.submit(
-            LiveRun,
+            RunActor,
             self.spec,
             self.run_id,
             **self._carried,
@@ -211,7 +211,7 @@ class LiveHandle:
             reply = {"state": "starting"}
             while reply["state"] == "starting":
                 try:
-                    reply = await self._call("scene")
+                    reply = await self._call("begun")
                 except TimeoutError:  # building a run can keep the interpreter busy, but not a lost worker
                     if self.address not in await self.backend.workers():
                         raise

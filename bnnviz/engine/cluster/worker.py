@@ -47,9 +47,9 @@ def dask_setup(worker: Any) -> None:
 
 def dask_teardown(worker: Any) -> None:
     """Save the live runs of a worker that is shut down in order."""
-    from bnnviz.engine.cluster import live_runs
+    from bnnviz.engine.cluster.live_runs import RUNS
 
-    live_runs.close()
+    RUNS.close()
 
 
 def devices() -> list[str]:

@@ -211,16 +211,14 @@ class KernelSwitch:
         """Whether there is a compiled step, or an error, not yet taken over."""
         return self.compiled is None and self._compilation is not None and self._compilation.done
 
-    def take_over(self, steps: int) -> tuple[bool, str | None]:
-        """Switch to the compiled step after ``steps``; return whether the run changed, or why it could not."""
+    def take_over(self, steps: int) -> str | None:
+        """Switch to the compiled step after ``steps``, or return why this is not possible."""
         self.compiled = self._compilation.kernel
         if self.compiled is None:
             self.compiled_since = None
-            return False, self._compilation.error
-        first = self.compiled_since is None
-        if first:
-            self.compiled_since = steps
-        return first, None
+            return self._compilation.error
+        self.compiled_since = steps if self.compiled_since is None else self.compiled_since
+        return None
 
     def give_up(self) -> None:
         """End a pending compilation."""

@@ -30,10 +30,7 @@ class PackedPlace(NamedTuple):
 
 
 class Packing:
-    """The positions of tensors in vectors, by data type; those of more than two dimensions stay separate.
-
-    A compiled loop over all elements of such a tensor would find each index by division.
-    """
+    """The positions of tensors in vectors, by data type; those of more than two dimensions stay separate."""
 
     def __init__(self, parts: list[Tensor], together: bool) -> None:
         members: dict[Any, list[int]] = {}

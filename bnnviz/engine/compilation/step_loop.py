@@ -243,11 +243,7 @@ def _joined(*parts: Handles) -> ctypes.Array:
 
 
 class CompiledKernel:
-    """The steps of a sampler by a compiled loop, instead of `Sampler.step`.
-
-    Between the steps of a block the state stays in the vectors of the loop. States and infos are built on demand only,
-    as this takes as long as the arithmetic of a step of a small network.
-    """
+    """The steps of a sampler by a compiled loop, instead of `Sampler.step`; states and infos are built on demand."""
 
     def __init__(self, sampler: Sampler, loop: StepLoop, is_native: bool = False) -> None:
         self.is_native = is_native

@@ -168,11 +168,7 @@ def lift_tensors(program: fx.GraphModule) -> list[Tensor]:
 
 
 def lift_floats(program: fx.GraphModule, device: torch.device) -> list[Tensor]:
-    """Turn the floats of a program into its last inputs and return them, one vector per data type.
-
-    Zeros and non-finite values stay: they are not settings. Each float has a separate element, as two equal ones may
-    differ in the next run.
-    """
+    """Turn the settings among a program's floats into its last inputs, one vector per data type; return them."""
     graph, values = program.graph, {}
     for node in graph.nodes:
         dtype = _dtype(node)

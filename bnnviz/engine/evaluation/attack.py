@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, given_draws
+from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, network_draws
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.uncertainty import class_rows, kept, pixel_scale, predictive, row_numbers
 from bnnviz.engine.protocol import AnyRun
@@ -43,14 +43,6 @@ class _Space(NamedTuple):
     def in_unit(self, x: Tensor) -> np.ndarray:
         """Return rows in the unit."""
         return torch.clamp(x * self.sd + self.mean, self.low, self.high).float().cpu().numpy()
-
-
-class _Roles(NamedTuple):
-    """The attacked draw (1, dim) and the judging draws (draws, dim), with weights of sum 1 or None."""
-
-    attacker: Tensor
-    judges: Tensor
-    weights: np.ndarray | None
 
 
 def attack(
@@ -126,18 +118,18 @@ def attack(
     >>> found["entropy"][0] < found["entropy"][1]
     True
     """
-    given = given_draws(target_or_run, draws, log_weights)
+    given = network_draws(target_or_run, draws, log_weights)
     steps = [float(size) for size in eps]
     if not steps or not all(0 <= size < math.inf for size in steps):
         raise BnnvizError("eps is a sequence of sizes of a step, finite numbers from 0, at least one.", "eps")
-    roles = _roles(given, attacker, judge)
+    attacked, judges, weights = _roles(given, attacker, judge)
     numbers, x, y = _rows(given.target, rows)
     pixels = pixel_scale(given.target.data_set)
     space = _Space("scaled", x.new_zeros(()), x.new_ones(()))
     if pixels is not None:
         space = _Space("pixels", *(torch.as_tensor(each).to(x) for each in pixels), 0.0, 1.0)
-    sign = _ascent(given.target, roles.attacker, x, y).sign()
-    found = [predictive(given.target, roles.judges, space.moved(x, sign, size), roles.weights, base) for size in steps]
+    sign = _ascent(given.target, attacked, x, y).sign()
+    found = [predictive(given.target, judges, space.moved(x, sign, size), weights, base) for size in steps]
     observed, few = y.cpu().numpy().astype(int), slice(max(examples, 0))
     figures = [each.accuracy(observed) | each.entropies(seed) for each in found]
     return {
@@ -146,7 +138,7 @@ def attack(
         "judge": judge,
         "attacker": attacker,
         "rows": len(x),
-        "judges": len(roles.judges),
+        "judges": len(judges),
         "base": base,
         "unit": space.unit,
         "unmoved": float((sign == 0).flatten(1).all(1).double().mean()),
@@ -161,8 +153,8 @@ def attack(
     }
 
 
-def _roles(given: NetworkDraws, attacker: int, judge: str) -> _Roles:
-    """Return the attacking and the judging draws."""
+def _roles(given: NetworkDraws, attacker: int, judge: str) -> tuple[Tensor, Tensor, np.ndarray | None]:
+    """Return the attacked draw (1, dim) and the judging draws (draws, dim), with weights of sum 1 or None."""
     if judge not in get_args(Judge):
         raise BnnvizError(f"judge cannot be {judge!r}; choose one of {', '.join(get_args(Judge))}.", "judge")
     count = len(given.theta)
@@ -170,15 +162,15 @@ def _roles(given: NetworkDraws, attacker: int, judge: str) -> _Roles:
         raise BnnvizError(f"attacker is the number of a draw, from 0 to {count - 1}.", "attacker")
     alone = given.theta[attacker : attacker + 1]
     if judge == "mean":
-        return _Roles(alone, *kept(given))
+        return alone, *kept(given)
     if judge == "attacker":
-        return _Roles(alone, alone, None)
+        return alone, alone, None
     if count < 2:
         raise BnnvizError("There is only one draw. Use at least two draws, or judge='attacker'.", "judge")
     others = np.arange(count) != attacker
     logs = None if given.log_weights is None else given.log_weights[others]
     theta = given.theta[torch.as_tensor(others, device=given.theta.device)]
-    return _Roles(alone, *kept(given._replace(theta=theta, log_weights=logs)))
+    return alone, *kept(given._replace(theta=theta, log_weights=logs))
 
 
 def _rows(target: BNN, rows: int | Sequence[int] | None) -> tuple[np.ndarray, Tensor, Tensor]:

@@ -21,11 +21,7 @@ _LEAST = 1e-6
 
 @lru_cache(maxsize=16)
 def baselines(data: DataSet) -> dict[str, dict[str, float]]:
-    """Return ``nll`` on the network's scale and ``crps`` in the target's unit, or ``accuracy``, per baseline model.
-
-    Regressions are normal around a model's prediction with the sd of its errors on rows that were left out. Empty
-    without enough rows or scikit-learn, and for several outputs.
-    """
+    """Return scores by model, as in `bnnviz.measure`; {} for few rows, several outputs, or without scikit-learn."""
     (x, y), (x_test, y_test) = data.scaled("train"), data.scaled("test")
     if len(x) < _FEWEST or not len(x_test) or y.ndim > 1 or not optional.has("sklearn"):
         return {}

@@ -38,25 +38,13 @@ class NetworkDraws(NamedTuple):
         return np.full(count, 1 / count) if self.log_weights is None else normalised(self.log_weights)
 
 
-class Predictions(NamedTuple):
-    """Predictions of draws at rows: probabilities (draws, rows, classes), or the law of an observation.
-
-    A likelihood that is a function has neither.
-    """
-
-    probabilities: np.ndarray | None = None
-    law: ObservationLaw | None = None
-
-
-def predict(target: BNN, theta: Tensor) -> Predictions:
-    """Return the predictions of weights (draws, dim) at the target's test rows."""
+def predict(target: BNN, theta: Tensor) -> Any:
+    """Return class probabilities (draws, rows, classes), or the `ObservationLaw`, of weights at the test rows."""
     x, _ = target.held_out()
     if target.likelihood.task == "classification":
-        return Predictions(probabilities=probabilities_at(target, theta, x))
-    if target.likelihood.task == "outputs":
-        return Predictions()
+        return probabilities_at(target, theta, x)
     pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
-    return Predictions(law=ObservationLaw(target, theta, torch.cat([target.outputs(part, x) for part in pieces])))
+    return ObservationLaw(target, theta, torch.cat([target.outputs(part, x) for part in pieces]))
 
 
 def probabilities_at(target: BNN, theta: Tensor, x: Tensor | list[Tensor]) -> np.ndarray:
@@ -171,17 +159,16 @@ def measure(
     >>> 0 < bnnviz.measure(run)["averaged"]["rmse"] < 1
     True
     """
-    target, theta, log_weights, _ = given_draws(target_or_run, draws, log_weights)
+    target, theta, log_weights, _ = network_draws(target_or_run, draws, log_weights)
     picked = chosen(len(theta), log_weights, resamples, seed)
     weights = None if log_weights is None else normalised(log_weights)
     named = class_names(target)
-    each = predict(target, theta[picked])
     mean, nll = averaged(target, theta, weights)
     if target.likelihood.task == "outputs":
         why = "The likelihood defines a density only: of the scores only the NLL is known."
         found = {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_90", "crps"), why)}
     else:
-        found = (_classes if target.likelihood.task == "classification" else _numbers)(target, each, mean)
+        found = (_classes if target.likelihood.task == "classification" else _numbers)(target, theta[picked], mean)
     found["averaged"]["nll"] = nll
     return {
         "rows": len(target.held_out()[0]),
@@ -193,13 +180,15 @@ def measure(
     }
 
 
-def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> NetworkDraws:
-    """Return the network and its draws, by default those of the run."""
-    target = getattr(target_or_run, "target", target_or_run)
+def network_draws(target_or_run: BNN | AnyRun, draws: Any = None, log_weights: Any = None) -> NetworkDraws:
+    """Return the network and its draws, by default those of the run so far."""
+    run, target = target_or_run, getattr(target_or_run, "target", target_or_run)
     if not isinstance(target, BNN):
-        raise BnnvizError("Metrics on test rows require draws of a network on data.", "target")
+        raise BnnvizError("Predictions and their metrics require draws of a network on data.", "target")
+    if draws is None and run is target:
+        raise BnnvizError("Give the draws of the network, or a run of it.", "draws")
     if draws is None:
-        draws, log_weights = _of_run(target_or_run)
+        draws, log_weights = run.store.view(run.alive), run.correcting_log_weights
     shape = np.shape(draws)
     theta = torch.as_tensor(draws, dtype=target.dtype, device=target.device).reshape(-1, shape[-1])
     if not len(theta):
@@ -213,13 +202,6 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
     return NetworkDraws(target, theta, flat, chains)
 
 
-def network_draws(run: AnyRun) -> NetworkDraws:
-    """Return the network of a run and its draws so far."""
-    if not isinstance(run.target, BNN):
-        raise BnnvizError("Predictions require a run of a network on data. This run samples a density.", "target")
-    return given_draws(run.target, *_of_run(run))
-
-
 def prior_draws(target: BNN, draws: int, seed: int) -> NetworkDraws:
     """Return a network with weights drawn from its prior."""
     if draws < 1:
@@ -229,16 +211,11 @@ def prior_draws(target: BNN, draws: int, seed: int) -> NetworkDraws:
     return NetworkDraws(target, theta.to(target.device, target.dtype), None, 1)
 
 
-def _of_run(run: Any) -> tuple[Tensor, np.ndarray | None]:
-    if isinstance(run, BNN):
-        raise BnnvizError("Give the draws of the network, or a run of it.", "draws")
-    return run.store.view(run.alive), run.correcting_log_weights
-
-
-def _classes(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
+def _classes(target: BNN, theta: Tensor, mean: np.ndarray) -> dict[str, Any]:
     observed, positive = observed_rows(target).astype(int), positive_class(target)
-    single = [diagnostics.class_metrics(probabilities, observed, positive) for probabilities in each.probabilities]
-    predicted, count = each.probabilities.argmax(-1), mean.shape[1]
+    probabilities = predict(target, theta)
+    single = [diagnostics.class_metrics(each, observed, positive) for each in probabilities]
+    predicted, count = probabilities.argmax(-1), mean.shape[1]
     matrices = [diagnostics.confusion(one, observed, count) for one in predicted]
     return _joined(single, diagnostics.class_metrics(mean, observed, positive)) | {
         "confidence": float(mean.max(1).mean()),
@@ -267,11 +244,11 @@ def positive_class(target: BNN) -> int:
     return 1 if target.data_set is None else target.data_set.positive
 
 
-def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
-    """Return the metrics of predicted numbers."""
-    observed = observed_rows(target).reshape(each.law.means.shape[1:])
-    single = [figures(each.law.part(np.array([k])), observed, together=False) for k in range(len(each.law.means))]
-    together = figures(each.law, observed, together=True)
+def _numbers(target: BNN, theta: Tensor, mean: np.ndarray) -> dict[str, Any]:
+    law = predict(target, theta)
+    observed = observed_rows(target).reshape(law.means.shape[1:])
+    single = [figures(law.part(np.array([k])), observed, together=False) for k in range(len(law.means))]
+    together = figures(law, observed, together=True)
     mse = float(np.square(mean - observed.ravel()).mean())
     together.values.update(mse=mse, rmse=mse**0.5)
     return _joined(single, together)
@@ -302,11 +279,10 @@ def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
     target = given.target
     if target.likelihood.task in ("classification", "outputs"):
         raise BnnvizError("Probability integral transforms require a regression.", "source")
-    shares = given.shares
-    found, observed = predict(target, given.theta), observed_rows(target)
-    y = observed.reshape(found.law.means.shape[1:])
-    upper = np.tensordot(shares, found.law.cdf(y), 1)
-    if found.law.discrete:
-        lower = np.tensordot(shares, found.law.cdf(y - 1), 1)
+    shares, law = given.shares, predict(target, given.theta)
+    y = observed_rows(target).reshape(law.means.shape[1:])
+    upper = np.tensordot(shares, law.cdf(y), 1)
+    if law.discrete:
+        lower = np.tensordot(shares, law.cdf(y - 1), 1)
         upper = lower + np.random.default_rng(seed).uniform(size=upper.shape) * (upper - lower)
     return np.clip(upper.ravel(), 0.0, 1.0)

@@ -73,10 +73,7 @@ def quantiles(law: ObservationLaw, shares: np.ndarray, levels: Sequence[float]) 
 
 
 def _quantile(law: ObservationLaw, shares: np.ndarray, level: float) -> np.ndarray:
-    """Find a quantile by Chandrupatla's method, or by bisection for counts.
-
-    Reference: Chandrupatla 1997, https://doi.org/10.1016/S0965-9978(96)00051-8.
-    """
+    """Find a quantile by Chandrupatla (1997, doi:10.1016/S0965-9978(96)00051-8), or by bisection for counts."""
     from scipy.special import ndtri
 
     def above(y: np.ndarray) -> np.ndarray:

@@ -96,10 +96,7 @@ class Predictor:
         return (values if self.scale is None else self.scale.y_back(values)).reshape(len(values), -1)
 
     def _rows(self, theta: Tensor) -> np.ndarray:
-        """Return the functions of weights (draws, dim); for a regression with the sd of the noise of each.
-
-        With observations, the log density of each row on the network's scale follows.
-        """
+        """Return functions of weights (draws, dim), for a regression with noise sds and observations' log densities."""
         if self.kind not in ("band", "intervals"):
             functions = self.functions(theta)
             self._width = functions.shape[1]
@@ -355,10 +352,7 @@ _WEIGHED_AGAIN = 1.3
 
 
 class DrawTable:
-    """Cache functions of evenly thinned draws, or of resampled weighted draws.
-
-    ``evaluate`` returns (n, ...) for draws (n, dim).
-    """
+    """Cache a function of evenly thinned, or resampled weighted, draws: ``evaluate`` returns (n, ...) for (n, dim)."""
 
     def __init__(self, run: AnyRun, evaluate: Callable[[Tensor], np.ndarray]) -> None:
         self._run, self._evaluate = run, evaluate

@@ -179,11 +179,12 @@ def predict(
     count = len(rows[0])
     kept = evenly(len(theta), max(_LEAST_DRAWS, _MOST_WORK // max(count, 1)) if draws is None else draws)
     theta, shares = theta[torch.as_tensor(kept, device=theta.device)], shares[kept] / shares[kept].sum()
+    task = given.target.likelihood.task
     far = (surroundings or Surroundings(given.target)).far(rows[0])
-    if given.target.likelihood.task == "classification":
+    if task == "classification":
         found = predictive(given.target, theta, rows, shares)
         return PredictiveDistribution(
-            task="classification",
+            task=task,
             far=far,
             quantiles={},
             class_names=class_names(given.target),
@@ -198,26 +199,15 @@ def predict(
     ]
     *moments, levels = zip(*parts, strict=True)
     mean, epistemic, aleatoric = map(np.concatenate, moments)
-    levels = np.concatenate(levels, axis=1)
-    if given.target.likelihood.task == "outputs":
-        return PredictiveDistribution(
-            task="outputs",
-            far=far,
-            mean=mean,
-            epistemic_sd=epistemic,
-            quantiles=dict(zip(quantiles, levels, strict=True)),
-            class_names=[],
-            note=_OF_OUTPUTS,
-        )
+    of_noise = {"sd": np.hypot(epistemic, aleatoric), "aleatoric_sd": aleatoric}
     return PredictiveDistribution(
-        task="regression",
+        task=task,
         far=far,
         mean=mean,
-        sd=np.hypot(epistemic, aleatoric),
         epistemic_sd=epistemic,
-        aleatoric_sd=aleatoric,
-        quantiles=dict(zip(quantiles, levels, strict=True)),
+        quantiles=dict(zip(quantiles, np.concatenate(levels, axis=1), strict=True)),
         class_names=[],
+        **({"note": _OF_OUTPUTS} if task == "outputs" else of_noise),
     )
 
 
@@ -268,10 +258,7 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray | Imputed, draws: int = 
 
 
 def functions(given: NetworkDraws, x: np.ndarray | Imputed) -> np.ndarray:
-    """Return the noise-free functions of the draws at rows, (chains, draws, rows) or (chains, draws, rows, columns).
-
-    They are the mean of an observation in the target's unit, class probabilities, or outputs.
-    """
+    """Return means, class probabilities or outputs of each draw without noise, (chains, draws, rows, ...)."""
     target, theta, rows = given.target, given.theta, _inputs(given.target, x)
     if target.likelihood.task == "classification":
         found = probabilities_at(target, theta, rows)

@@ -15,7 +15,7 @@ from bnnviz import diagnostics, optional
 from bnnviz.engine.evaluation.metrics import (
     NetworkDraws,
     class_names,
-    given_draws,
+    network_draws,
     normalised,
     probabilities_at,
 )
@@ -32,10 +32,7 @@ _BYTE = 255.0
 
 
 class Predictive(NamedTuple):
-    """The averaged prediction of draws at rows: ``probabilities`` (rows, classes) and its ``entropy`` (rows,).
-
-    ``expected`` is the mean entropy of single draws, ``mutual`` the difference.
-    """
+    """The averaged prediction at rows, its entropy, the mean entropy of single draws, and the difference of both."""
 
     probabilities: np.ndarray
     entropy: np.ndarray
@@ -56,12 +53,8 @@ class Predictive(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the fields by their names in results."""
-        return {
-            "chances": self.probabilities,
-            "entropy": self.entropy,
-            "expected": self.expected,
-            "mutual": self.mutual,
-        }
+        named = self._asdict()
+        return {"chances": named.pop("probabilities")} | named
 
 
 def predictive(
@@ -71,10 +64,7 @@ def predictive(
     weights: np.ndarray | None = None,
     base: float = math.e,
 ) -> Predictive:
-    """Return the averaged prediction of weights (draws, dim) at scaled inputs (rows, ...), in pieces of bounded memory.
-
-    ``weights`` (draws,) default to equal weights.
-    """
+    """Return the averaged prediction of weights (draws, dim) at scaled inputs (rows, ...), by parts of the rows."""
     each = max(1, _NUMBERS // (len(theta) * max(target.outputs_per_row, 2)))
     shares = np.full(len(theta), 1 / len(theta)) if weights is None else np.asarray(weights) / np.sum(weights)
     parts, versions = [], x if isinstance(x, list) else [x]
@@ -155,7 +145,7 @@ def uncertainty(
     >>> 0 <= summary["test"]["entropy"] < 0.7
     True
     """
-    given = given_draws(target_or_run, draws, log_weights)
+    given = network_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)
     x, y = class_rows(target)
     observed = y.cpu().numpy().astype(int)

@@ -13,11 +13,10 @@ from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, weights
 from bnnviz.engine.frames.own_table import OWN_PARTS, OwnTable
 from bnnviz.engine.frames.parts import (
-    Counts,
-    Rates,
     contour,
     coordinate_blocks,
     correlations,
+    count_rows,
     histogram,
     line,
     network_layers,
@@ -43,6 +42,7 @@ _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _MOST_NAMES = 2000
 _DOTS = 300  # draws in the plane of the path
 
+_RATE_S = 0.5  # over which rates are measured
 _FEW_STEPS = 6  # maximum between two frames at which single steps are followed
 _CHANGED, _CHANGED_S = "Changed: the chains continue and the estimates restart. ", 6.0
 _CURVE_POINTS = 161
@@ -65,7 +65,7 @@ class FrameBuilder:
         self._layers = [] if weighted else network_layers(target)
         self._seq = self._last_steps = 0
         self._fast = False  # more than a few steps have been taken since the last frame
-        self._rates = Rates()
+        self._rates, self._rated = (0.0, 0.0), (time.perf_counter(), run.sampler_stats.events, run.gradients)
         self._dots = np.empty((0, 2), np.float32)
         self._way_beside: tuple[str, str] = ("", "")  # the counts in a frame, and the progress to the first draw
         #: Makers of the parts of a frame.
@@ -94,18 +94,12 @@ class FrameBuilder:
         self._variances, self._mixing = (None, None) if weighted else (Variances(run), LiveMixing(run, self.predictor))
         self._importance = Importance(run) if weighted else None
         self._test_metrics = TestMetrics(run, self._importance) if weighted and self.predictor is not None else None
-        self._counted, self._begun = Counts(), time.perf_counter()  # since the last change
+        self._counts: dict[str, float] = {}  # of all chains since the last change
+        self._counted, self._begun = "", time.perf_counter()
         self._dotted = (0, -1)  # draws so far and basis of the dots
-        self._spent_before = run.spent_before
-
-    def _keep_up(self) -> None:
-        if self._spent_before is not self.run.spent_before:  # the draws began anew
-            self.forget()
 
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""
-        for each in (self, other):
-            each._keep_up()
         self.run.watch_chain(other.run.watched)
         self._chosen_plane, self._block = other._chosen_plane, other._block
         self.components.look_like(other.components)
@@ -123,7 +117,6 @@ class FrameBuilder:
         row: list[float] | None = None,
     ) -> None:
         """Choose the watched chain, the path plane, the followed quantity, the correlation block and a row."""
-        self._keep_up()
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
@@ -151,12 +144,10 @@ class FrameBuilder:
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Select draws or an event (`ViewedRun.select`)."""
-        self._keep_up()
         self._selection.choose(choice, self.plane(), self.components.followed.key)
 
     def scene(self) -> dict[str, Any]:
         """Return the static view data of the run."""
-        self._keep_up()
         run, target = self.run, self.run.target
         weighted, one_point = run.sampler.traits.weighted, run.sampler.traits.one_point
         own = _WEIGHTED_PARTS if weighted else _POINT_PARTS if one_point else _ENGINE_PARTS
@@ -232,14 +223,18 @@ class FrameBuilder:
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Build the requested parts."""
-        self._keep_up()
         run = self.run
         self._fast = run.steps - self._last_steps > _FEW_STEPS
         self._last_steps = run.steps
         self._seq += 1
-        self._rates.note(run)
+        now = (time.perf_counter(), run.sampler_stats.events, run.gradients)
+        elapsed = now[0] - self._rated[0]
+        if now[1] < self._rated[1]:  # the counts began anew
+            self._rated = now
+        elif elapsed > _RATE_S:
+            self._rates, self._rated = tuple((now[i] - self._rated[i]) / elapsed for i in (1, 2)), now
         if not MOVING.issuperset(want):
-            self._counted.note(run)
+            self._counts, self._counted = run.sampler_stats.summary(), run.sampler_stats.sentence()
         # The table measures what the caption warns of.
         parts = {name: self._part(name) for name in sorted(want, key="table".__ne__)}
         return {"seq": self._seq, **{name: part for name, part in parts.items() if part}}
@@ -263,7 +258,7 @@ class FrameBuilder:
         part = run.chain_trace.part(name, self.plane(), self._fast)
         if part and name == "path":
             return part | self._drawn()
-        return part | self._counted.figures if part and name == "envelope" else part
+        return part | self._counts if part and name == "envelope" else part
 
     def _drawn(self) -> dict[str, Any]:
         """Return the draws in the plane of the path, at full speed updated after a tenth more, and which it awaits."""
@@ -302,8 +297,8 @@ class FrameBuilder:
             "draws": min(drawn, 1) if run.sampler.traits.one_point else drawn,
             "chains": run.spec.chains,
             "ess": self._importance.weight_ess if run.sampler.traits.weighted else self._variances.ess,
-            "events_per_s": self._rates.events,
-            "gradients_per_s": self._rates.gradients,
+            "events_per_s": self._rates[0],
+            "gradients_per_s": self._rates[1],
             "elapsed": run.seconds,
             "generation": run.generation,
             "message": (run.error or run.notes[-1]).text if run.error or run.notes else "",
@@ -321,16 +316,16 @@ class FrameBuilder:
         if run.phase != "start" and not rests:
             remark = None if self._variances is None else self._variances.remark
             narrow = "" if remark is None else f" {remark.text}"
-            summary = self._counted.sentence + narrow
+            summary = self._counted + narrow
             if self._fast:
                 changed = _CHANGED if run.generation and time.perf_counter() < self._begun + _CHANGED_S else ""
-                if self._way_beside[0] != self._counted.sentence:
-                    self._way_beside = self._counted.sentence, way
+                if self._way_beside[0] != self._counted:
+                    self._way_beside = self._counted, way
                 # The progress is kept as long as the counts.
                 part = {"text": changed + summary + self._way_beside[1], "kind": "summary"}
             else:
                 part = part | {"summary": summary}
-        warnings = run.sampler.text(run.sampler).warnings(self._counted.figures)
+        warnings = run.sampler.text(run.sampler).warnings(self._counts)
         # Remedies of a sampler are buttons: settings to change.
         remedies = [
             {"label": f"{each.text[0].upper()}{each.text[1:]}", "settings": each.options["settings"]}
@@ -390,7 +385,7 @@ class FrameBuilder:
 
     def _table(self) -> dict[str, Any]:
         run = self.run
-        counts = self._counted.rows if run.sampler_stats.events else []
+        counts = count_rows(run) if run.sampler_stats.events else []
         own = [] if run.state is None else run.sampler.text(run.sampler).rows(run.state)
         if run.sampler.traits.weighted:
             return {"rows": [*self._importance.rows(), *counts, *own]}

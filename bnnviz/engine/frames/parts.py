@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -62,11 +61,7 @@ def correlations(store: DrawStore, alive: np.ndarray, block: dict[str, Any], com
 
 
 def network_layers(target: Target) -> list[dict[str, Any]]:
-    """Return the layers of a network that is small enough to be drawn; [] for other targets.
-
-    Each has its numbers of ``inputs`` and ``outputs``, the first coordinate of its ``weight`` matrix, row after row,
-    and that of its ``bias``, if any.
-    """
+    """Return the layers of a network that is small enough to be drawn, with their first coordinates; [] otherwise."""
     found = list(target.units)
     edges = sum(layer.inputs * layer.outputs for layer in found)
     if edges > MOST_EDGES or any(max(layer.inputs, layer.outputs) > MOST_UNITS for layer in found):
@@ -121,37 +116,8 @@ def histogram(run: AnyRun) -> dict[str, Any]:
     return {"x": edges[:-1] + width / 2, "y": mass / width, "width": width, "draws": draws.size}
 
 
-class Counts:
-    """Counts of all chains so far, for all parts of a frame."""
-
-    def __init__(self) -> None:
-        self.figures: dict[str, float] = {}
-        self.rows: list[list[str]] = []
-        self.sentence = ""
-
-    def note(self, run: AnyRun) -> None:
-        """Update the counts."""
-        sampler_stats = run.sampler_stats
-        self.figures, self.rows, self.sentence = sampler_stats.summary(), sampler_stats.rows(), sampler_stats.sentence()
-        if run.phase == "tuning":
-            # While the sampler adapts its step, moves do not become draws.
-            self.rows = [[row[0], f"{row[1]} (warm-up)", ""] if row[2] else row for row in self.rows]
-
-
-class Rates:
-    """Measure events and gradients per second, over the last second or so."""
-
-    def __init__(self) -> None:
-        self.events = self.gradients = 0.0
-        self._at: tuple[float, int, int] | None = None
-
-    def note(self, run: AnyRun) -> None:
-        """Record the current position of the run."""
-        now = (time.perf_counter(), run.sampler_stats.events, run.gradients)
-        if self._at is None or now[1] < self._at[1]:
-            self._at = now
-        elapsed = now[0] - self._at[0]
-        if elapsed > 0.5:
-            self.events = (now[1] - self._at[1]) / elapsed
-            self.gradients = (now[2] - self._at[2]) / elapsed
-            self._at = now
+def count_rows(run: AnyRun) -> list[list[str]]:
+    """Return rows (label, text, tone) of the counts of all chains; moves of the warm-up are no alarm."""
+    rows = run.sampler_stats.rows()
+    # While the sampler adapts its step, moves do not become draws.
+    return [[row[0], f"{row[1]} (warm-up)", ""] if row[2] and run.phase == "tuning" else row for row in rows]

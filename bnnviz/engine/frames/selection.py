@@ -41,24 +41,22 @@ class Selection:
 
     def choose(self, choice: dict[str, Any] | None, plane: Projection, followed: tuple) -> None:
         """Select as in `ViewedRun.select`, with the current ``plane`` and the key of the followed quantity."""
-        event = None if choice is None else choice.get("event")
-        checked = self._checked(choice) if choice is not None and event is None else None
+        event, view, box = ((choice or {}).get(name) for name in ("event", "view", "box"))
+        if choice is not None and event is None:
+            if view not in VIEWS:
+                raise BnnvizError(
+                    f"There is no view {view!r} to pick draws in; choose one of {', '.join(VIEWS)}.", "view"
+                )
+            numbers = isinstance(box, list | tuple) and len(box) == 4
+            if not numbers or not all(isinstance(n, int | float) and math.isfinite(n) for n in box):
+                raise BnnvizError(f"A box is four numbers x0, x1, y0, y1, not {box!r}.", "box")
         self.clear()
         if event is not None:
             self._event = self._run.chain_trace.event(event)
-        elif checked is not None:
-            self._view, self._box, self._plane, self._key = *checked, plane, followed
-
-    @staticmethod
-    def _checked(choice: dict[str, Any]) -> tuple[str, tuple[float, ...]]:
-        view, box = choice.get("view"), choice.get("box")
-        if view not in VIEWS:
-            raise BnnvizError(f"There is no view {view!r} to pick draws in; choose one of {', '.join(VIEWS)}.", "view")
-        numbers = isinstance(box, list | tuple) and len(box) == 4
-        if not numbers or not all(isinstance(n, int | float) and math.isfinite(n) for n in box):
-            raise BnnvizError(f"A box is four numbers x0, x1, y0, y1, not {box!r}.", "box")
-        x0, x1, y0, y1 = map(float, box)
-        return view, (min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1))
+        elif choice is not None:
+            x0, x1, y0, y1 = map(float, box)
+            self._view, self._box = view, (min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1))
+            self._plane, self._key = plane, followed
 
     def part(self, plane: Projection, component: Component, predictor: Predictor | None) -> dict[str, Any]:
         """Return the part of a frame."""

@@ -115,7 +115,7 @@ class Fork:
         run.wait_for_compile = False
         run.look_like(lead.run)
         run.show_here()
-        timeline = lead.timeline.copied()
+        timeline = Timeline(lead.timeline.steps, lead.timeline.kinds)
         timeline.follow(run)
         taken = {branch.letter for branch in self.branches}
         letter = next(letter for letter in string.ascii_uppercase if letter not in taken)
@@ -325,9 +325,8 @@ def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[Logge
 
 
 def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
-    run, timeline = ViewedRun.restore(saved["run"], block_store=block_store), Timeline()
-    for step, kind in zip(saved["steps"], saved["kinds"], strict=True):
-        timeline.add(step, kind)
+    run = ViewedRun.restore(saved["run"], block_store=block_store)
+    timeline = Timeline(saved["steps"], saved["kinds"])
     timeline.follow(run)
     script = deque(tuple(change) for change in saved["script"])
     return Branch(saved["letter"], run, timeline, saved["since"], saved["drawn"], saved["generation"], script)

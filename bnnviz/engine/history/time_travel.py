@@ -9,7 +9,8 @@ import time
 from collections import deque
 from typing import Any
 
-from bnnviz.engine.history.timeline import History, rest
+from bnnviz.engine.history.timeline import History, Timeline, logs_of, rest
+from bnnviz.engine.protocol import LoggedChange
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
@@ -22,7 +23,8 @@ class TimeTravel:
 
     def __init__(self, host: Any) -> None:
         self._host = host
-        self.history = History(host.run.steps)
+        self.history, self.timeline = History(host.run.steps), Timeline()
+        self._logs: dict[str, list[LoggedChange]] | None = None  # of a run in its past, whose future is known
         self._pace = Throttle(_SHARE, least=_EVERY_S)  # of checkpoints
         self.jumps = 0  # grows with each jump to another state
         self._follow_events(host.run)
@@ -32,16 +34,17 @@ class TimeTravel:
     def _follow_events(self, run: Any) -> None:
         """Show the events of a run, or of the followed branch of a fork."""
         if run.is_fork:
-            self.history.timeline = run.branches[run.followed].timeline
+            self.timeline = run.branches[run.followed].timeline
         else:
-            self.history.timeline.follow(run)
+            self.timeline.follow(run)
 
     def moved(self) -> None:
         """Record progress of the run; now and then keep a checkpoint."""
         run = self._host.run
         if run.phase == "start":
             return
-        self.history.reached(run.steps)
+        if run.steps >= self.history.furthest:  # at the front a run leaves its past
+            self.history.furthest, self._logs = run.steps, None
         if not self.history.checkpoints or self._pace.due:
             begun = time.perf_counter()
             self.history.note(run)
@@ -55,7 +58,7 @@ class TimeTravel:
         if name == "back":
             if step is None:  # to the last event before this step
                 # The run passes through steps from the checkpoint to its goal.
-                step = self.history.timeline.before(run.steps if self._host.goal is None else self._host.goal)
+                step = self.timeline.before(run.steps if self._host.goal is None else self._host.goal)
                 if step is None:
                     raise BnnvizError("This run has no recorded event before this step.", "step")
             if isinstance(step, bool) or not isinstance(step, int) or step < 0:
@@ -73,17 +76,20 @@ class TimeTravel:
             if name == "keep":
                 kept = run.branches[run.followed]
                 self._host.run, self._host.script = kept.run, kept.script
-                self.history.joined(kept.run, run.at)
+                self._part(kept.run.steps)
+                self.history.forks = []
+                self.history.checkpoints = [each for each in self.history.checkpoints if each.step < run.at]
+                self.history.note(kept.run)  # only the kept branch can go back
         self.jumps += 1
 
     def part_for(self, settings: dict[str, Any]) -> None:
         """Prepare a change: in the past it is made in a new branch."""
         self._check_arrived(next(iter(settings)))
-        if not self.history.behind:
+        if self._logs is None:
             return
         if self._host.run.is_fork:
-            self.history.part(self._host.run.steps)
-            self.history.timeline.cut(self._host.run.steps)
+            self._part(self._host.run.steps)
+            self.timeline.cut(self._host.run.steps)
         else:
             self._fork()
             self.jumps += 1
@@ -95,34 +101,39 @@ class TimeTravel:
 
     def shown(self) -> dict[str, Any]:
         """Return the part ``timeline`` of a frame."""
-        run, history = self._host.run, self.history
-        place = {"now": run.steps, "last": max(run.steps, history.furthest), "fork": run.at if run.is_fork else None}
-        return history.timeline.around(run.steps) | place
+        run, last = self._host.run, self.history.furthest
+        place = {"now": run.steps, "last": max(run.steps, last), "fork": run.at if run.is_fork else None}
+        return self.timeline.around(run.steps) | place
 
     def status(self) -> dict[str, Any]:
         """Return the data on the past for the part ``status`` of a frame."""
-        goal, history = self._host.goal, self.history
-        behind = history.behind or goal is not None
-        return {"behind": behind, "furthest": history.furthest, "jumps": self.jumps, "goal": goal}
+        goal = self._host.goal
+        behind = self._logs is not None or goal is not None
+        return {"behind": behind, "furthest": self.history.furthest, "jumps": self.jumps, "goal": goal}
+
+    def _part(self, step: int) -> None:
+        self._logs = None
+        self.history.part(step)
 
     def _go(self, step: int) -> None:
         from bnnviz.engine.history.fork import restored
 
         host, history = self._host, self.history
         checkpoint = history.before(step)
-        if host.goal is None:
-            history.leave(host.run)
-        before, log = host.run, history.log(host.run)
+        if host.goal is None and self._logs is None:  # save the front
+            self._logs, history.furthest = logs_of(host.run), host.run.steps
+            history.note(host.run)
+        before, logs = host.run, self._logs or logs_of(host.run)
         run = restored(checkpoint.data, history.block_store)
         host.script = deque()
         if run.is_fork:
             for branch in run.branches:
-                branch.script = rest(branch.run, log.branches.get(branch.letter, log.lead)[len(branch.run.changes) :])
+                branch.script = rest(branch.run, logs.get(branch.letter, logs[""])[len(branch.run.changes) :])
         else:
-            host.script = rest(run, log.lead[len(run.changes) :])
+            host.script = rest(run, logs[""][len(run.changes) :])
         run.lead.look_like(before)
         run.lead.show_here()
-        history.timeline.follow(None)
+        self.timeline.follow(None)
         self._follow_events(run)
         host.run, host.goal, host.playing = run, step, False
         host.advance(0.0)
@@ -131,15 +142,16 @@ class TimeTravel:
         """Fork the run, or add a branch."""
         from bnnviz.engine.history.fork import Fork
 
-        host, history = self._host, self.history
+        host = self._host
         if host.run.phase == "start":
             raise BnnvizError("This run has not started yet. Fork it after its first step.", "fork")
         if host.run.is_fork:
             host.run.split()
         else:
-            host.run = Fork.of(host.run, history.timeline, host.script)
+            host.run = Fork.of(host.run, self.timeline, host.script)
         host.script = deque()
-        history.part(host.run.steps)
+        self._part(host.run.steps)
         self._follow_events(host.run)
-        history.timeline.cut(host.run.steps)
-        history.parted(host.run)
+        self.timeline.cut(host.run.steps)
+        self.history.forks.append(host.run.steps)
+        self.history.note(host.run)

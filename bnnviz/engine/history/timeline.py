@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,31 +42,19 @@ def asked(changes: list[LoggedChange]) -> list[LoggedChange]:
     return [change for change in changes if set(change[1]) != _KERNEL]
 
 
-class Log(NamedTuple):
-    """Change logs: of the run, or of the followed branch and of each branch of a fork by its letter."""
-
-    lead: list[LoggedChange]
-    branches: dict[str, list[LoggedChange]]
-
-
-def log_of(run: Any) -> Log:
-    """Return the change logs of a run or of a fork."""
-    branches = {branch.letter: list(branch.run.changes) for branch in run.branches} if run.is_fork else {}
-    return Log(list(run.changes), branches)
+def logs_of(run: Any) -> dict[str, list[LoggedChange]]:
+    """Return the change logs of the branches of a fork by their letters, and with "" that of the run in the views."""
+    return {"": list(run.changes)} | {
+        each.letter: list(each.run.changes) for each in (run.branches if run.is_fork else ())
+    }
 
 
 class Timeline:
     """Collect the events of the watched chain of a run: the step after each, and its kind."""
 
-    def __init__(self) -> None:
-        self.steps, self.kinds = array("q"), array("b")
+    def __init__(self, steps: Iterable[int] = (), kinds: Iterable[int] = ()) -> None:
+        self.steps, self.kinds = array("q", steps), array("b", kinds)
         self._run: Any = None
-
-    def copied(self) -> Timeline:
-        """Return a copy without a run."""
-        copy = Timeline()
-        copy.steps, copy.kinds = self.steps[:], self.kinds[:]
-        return copy
 
     def follow(self, run: Any) -> None:
         """Collect the events of this run from now on; None stops it."""
@@ -114,29 +103,13 @@ class Timeline:
 
 
 class History:
-    """Keep the checkpoints and change logs of a live run, with checkpoints sparser the older they are."""
+    """Keep checkpoints of a live run, sparser the older they are."""
 
     def __init__(self, furthest: int = 0) -> None:
-        self.timeline = Timeline()
         self.furthest = furthest
         self.checkpoints: list[Checkpoint] = []
+        self.forks: list[int] = []  # steps of forks, which a way back cannot cross
         self.block_store: BlockStore | None = None
-        self._forks: list[int] = []  # steps of forks, which a way back cannot cross
-        self._log: Log | None = None  # before the run went back
-
-    @property
-    def behind(self) -> bool:
-        """Whether the run is in its past, with a known future."""
-        return self._log is not None
-
-    def log(self, run: Any) -> Log:
-        """Return the changes before the run went back."""
-        return self._log or log_of(run)
-
-    def reached(self, step: int) -> None:
-        """Record the current step; a run at the front leaves its past."""
-        if step >= self.furthest:
-            self.furthest, self._log = step, None
 
     def note(self, run: Any) -> None:
         """Keep a checkpoint of the current run."""
@@ -171,7 +144,7 @@ class History:
     def before(self, step: int) -> Checkpoint:
         """Return a checkpoint to reach a step from, preferably some steps before it."""
         steps = [each.step for each in self.checkpoints]
-        parted = max((fork for fork in self._forks if fork <= step), default=0)
+        parted = max((fork for fork in self.forks if fork <= step), default=0)
         for goal in (step - _RUN_UP, step):
             place = bisect_right(steps, max(goal, parted))
             if place:
@@ -179,29 +152,11 @@ class History:
         first = f"step {steps[0]:,}" if steps else "a later step"
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
-    def leave(self, run: Any) -> None:
-        """Save the front before the run goes back."""
-        if self._log is None:
-            self._log, self.furthest = log_of(run), run.steps
-            self.note(run)
-
     def part(self, step: int) -> None:
         """Drop the history after a step, from which on the run differs."""
-        self._log, self.furthest = None, step
+        self.furthest = step
         self.checkpoints = [each for each in self.checkpoints if each.step <= step]
-        self._forks = [fork for fork in self._forks if fork <= step]
-
-    def parted(self, fork: Any) -> None:
-        """Record a fork at the current step."""
-        self._forks.append(fork.steps)
-        self.note(fork)
-
-    def joined(self, run: Any, at: int) -> None:
-        """Record that one branch of a fork was kept: only it can go back."""
-        self._forks = []
-        self.part(run.steps)
-        self.checkpoints = [each for each in self.checkpoints if each.step < at]
-        self.note(run)
+        self.forks = [fork for fork in self.forks if fork <= step]
 
 
 def rest(run: Any, changes: list[LoggedChange]) -> deque[LoggedChange]:

@@ -54,12 +54,7 @@ _CLEAR, _SMALL_MEAN, _SMALL_VARIANCE = 4.0, 0.05, 0.1  # standard errors, standa
 
 
 def measured_approximation(run: AnyRun) -> dict[str, float | None]:
-    """Return metrics of a sampler's approximation; {} for samplers without an approximation of known density.
-
-    ``pareto_k`` is the shape of the weights' tail, ``total_variation`` the distance from the density, and
-    ``infinite_share`` the share of draws with non-finite U. They are None if U takes too long or there are no draws;
-    ``pareto_k`` also for equal weights, as of an exact approximation.
-    """
+    """Return metrics of an approximation, None if unknown; {} for samplers without one of known density."""
     if not run.sampler.traits.has_density:
         return {}
     names = ("pareto_k", "total_variation", "infinite_share")

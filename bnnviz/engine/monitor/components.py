@@ -47,11 +47,7 @@ def _matches(run: AnyRun) -> bool:
 
 
 class Components:
-    """Fit principal axes to a run's draws, and project the draws on them or on single coordinates.
-
-    On request it shows canonical representatives of the draws. Mixing is always measured on the draws themselves, since
-    the canonical form adds jumps.
-    """
+    """Fit principal axes to a run's draws, and project the draws, or on request their canonical forms."""
 
     def __init__(self, run: AnyRun) -> None:
         self._run = run

@@ -10,7 +10,7 @@ from torch import Tensor
 from bnnviz import diagnostics, optional
 from bnnviz.diagnostics import VarianceInflation
 from bnnviz.diagnostics.packages import learn_metrics
-from bnnviz.engine.evaluation.metrics import Predictions, class_names, positive_class, predict
+from bnnviz.engine.evaluation.metrics import class_names, positive_class, predict
 from bnnviz.engine.evaluation.predictions import observed_rows
 from bnnviz.engine.monitor.mixing import stated
 from bnnviz.engine.monitor.variances import EFFORT, is_clear, measured_variance_inflation, variance_rows, with_error
@@ -130,15 +130,15 @@ class TestMetrics:
             theta = self._importance.current(_DRAWS)
             if len(theta):
                 self._key = iteration, self._run.generation
-                self._take(iteration, predict(self._run.target, theta))
+                self._take(iteration, theta)
         return self._parts.get(name, {})
 
-    def _take(self, iteration: int, found: Predictions) -> None:
-        observed = observed_rows(self._run.target)
+    def _take(self, iteration: int, theta: Tensor) -> None:
+        found, observed = predict(self._run.target, theta), observed_rows(self._run.target)
         if self._classes:
-            figures = self._of_classes(found.probabilities, observed.astype(int))
+            figures = self._of_classes(found, observed.astype(int))
         else:
-            figures = self._of_numbers(found.law.means.reshape(len(found.law.means), -1), observed)
+            figures = self._of_numbers(found.means.reshape(len(theta), -1), observed)
         for name, values in figures.items():
             known = [*self._lines.get(name, []), (iteration, float(values.mean()), float(values.std()))]
             self._lines[name] = known[-_REMEMBERED:]

@@ -52,46 +52,37 @@ class MixingEss(NamedTuple):
     canonical_rhat: float = float("nan")
 
 
-class _Values(DrawTable):
-    """Cache U of draws, and for a network the predictions at a few inputs."""
+class _Tables(NamedTuple):
+    """U and a network's predictions at a few inputs, and weights in canonical order, each with multiply-adds per draw.
 
-    def __init__(self, run: AnyRun, predictor: Predictor | None, points: int) -> None:
-        super().__init__(run, self._rows)
-        self._predictor, self._points = predictor, points
+    The latter are infinite without hidden units.
+    """
 
-    @property
-    def work(self) -> float:
-        """Approximate multiply-adds per draw."""
-        rows = max(self._run.target.examples, 1) + (0 if self._predictor is None else self._points)
-        return 2.0 * rows * self._run.target.row_work
+    values: DrawTable
+    work: float
+    ordered: DrawTable
+    ordered_work: float
 
-    def _rows(self, theta: torch.Tensor) -> np.ndarray:
-        target = self._run.target
+
+def _tables(run: AnyRun, predictor: Predictor | None, effort: MixingEffort) -> _Tables:
+    target, columns = run.target, evenly(run.target.dim, effort.weights)
+
+    def values(theta: torch.Tensor) -> np.ndarray:
         energy = torch.cat([target.potential(part) for part in torch.split(theta, _CHUNK)]).double().cpu().numpy()
-        if self._predictor is None:
+        if predictor is None:
             return energy[:, None]
-        functions = self._predictor.functions(theta, self._points)
+        functions = predictor.functions(theta, effort.points)
         # For a classification, each input has the probability of each class.
-        return np.column_stack([energy, functions[:, evenly(functions.shape[1], self._points)]])
+        return np.column_stack([energy, functions[:, evenly(functions.shape[1], effort.points)]])
 
+    def ordered(theta: torch.Tensor) -> np.ndarray:
+        form, parts = canonical_form(run), torch.split(theta, _CHUNK)
+        return np.concatenate([form(part.double().cpu().numpy())[:, columns] for part in parts])
 
-class _OrderedWeights(DrawTable):
-    """Cache a few weights of draws in canonical order."""
-
-    def __init__(self, run: AnyRun, weights: int) -> None:
-        super().__init__(run, self._rows)
-        self._columns = evenly(run.target.dim, weights)
-
-    @property
-    def work(self) -> float:
-        """Approximate multiply-adds per draw; infinite without hidden units."""
-        hidden = self._run.target.units[:-1]
-        each = [_ASSIGNMENT + layer.outputs**2 * (layer.inputs + layer.outputs) for layer in hidden]
-        return sum(each) + self._run.target.dim if each else np.inf
-
-    def _rows(self, theta: torch.Tensor) -> np.ndarray:
-        form, parts = canonical_form(self._run), torch.split(theta, _CHUNK)
-        return np.concatenate([form(part.double().cpu().numpy())[:, self._columns] for part in parts])
+    rows = max(target.examples, 1) + (0 if predictor is None else effort.points)
+    each = [_ASSIGNMENT + layer.outputs**2 * (layer.inputs + layer.outputs) for layer in target.units[:-1]]
+    in_order = sum(each) + target.dim if each else np.inf
+    return _Tables(DrawTable(run, values), 2.0 * rows * target.row_work, DrawTable(run, ordered), in_order)
 
 
 def _measured(table: np.ndarray, ordered: np.ndarray | None) -> MixingEss:
@@ -116,8 +107,7 @@ class LiveMixing:
     def __init__(self, run: AnyRun, predictor: Predictor | None) -> None:
         self._run = run
         self.found, self._step = MixingEss(), 0
-        self._values = _Values(run, predictor, LIVE.points)
-        self._ordered = _OrderedWeights(run, LIVE.weights)
+        self._tables = _tables(run, predictor, LIVE)
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
@@ -127,12 +117,11 @@ class LiveMixing:
         if made == self._made or (not self._pace.due and not run.finished):
             return
         begun, self._made, self._step = time.thread_time(), made, run.steps
-        if self._values.work <= LIVE.work:
+        values, work, in_order, order_work = self._tables
+        if work <= LIVE.work:
             most = max(LIVE.draws, LIVE.least_draws * len(component))
-            ordered = None  # without hidden units, or if too slow
-            if self._ordered.work <= LIVE.work:
-                ordered = self._ordered.values(min(most, _ORDERED), LIVE.work / self._ordered.work)
-            self.found = _measured(self._values.values(most, LIVE.work / self._values.work), ordered)
+            ordered = in_order.values(min(most, _ORDERED), LIVE.work / order_work) if order_work <= LIVE.work else None
+            self.found = _measured(values.values(most, LIVE.work / work), ordered)
         self._pace.spent(time.thread_time() - begun)
 
     def rows(self) -> list[list[str]]:
@@ -174,11 +163,9 @@ def rhat_tone(rhat: float, run: AnyRun) -> str:
 
 def measured_mixing(run: AnyRun, predictor: Predictor | None) -> MixingEss:
     """Return the metrics of a finished run from at most 20,000 evenly thinned draws; unknown if too expensive."""
-    values = _Values(run, predictor, FINISHED.points)
+    values, work, ordered, order_work = _tables(run, predictor, FINISHED)
     least = min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
-    draws = int(min(FINISHED.draws, FINISHED.work / values.work))
+    draws, in_order = int(min(FINISHED.draws, FINISHED.work / work)), int(min(_ORDERED, FINISHED.work / order_work))
     if not draws or draws < least:
         return MixingEss()
-    ordered = _OrderedWeights(run, FINISHED.weights)
-    in_order = int(min(_ORDERED, FINISHED.work / ordered.work))
     return _measured(values.values(draws), ordered.values(in_order) if in_order and in_order >= least else None)

@@ -94,11 +94,6 @@ def refreshed(run: AnyRun) -> list[Remedy]:
     return [raised(run, text, "refresh_rate") if run.sampler.refresh_rate else Remedy(text)]
 
 
-def finite(run: AnyRun) -> list[Remedy]:
-    """Return what helps against values that are not finite."""
-    return shorter_steps(run) or [DOUBLE]
-
-
 def elsewhere(run: AnyRun) -> Remedy:
     """Return other initial positions."""
     if not has(run, "start") or run.sampler.start == "random":

@@ -76,7 +76,8 @@ def of_run(run: AnyRun) -> Iterator[Message]:
         return
     lost = np.flatnonzero(~np.asarray(run.alive)).tolist()
     if lost:
-        yield Message("lost_chains", *remedies.finite(run), chains=named_chains(lost), numbers=lost)
+        ways = remedies.shorter_steps(run) or [remedies.DOUBLE]
+        yield Message("lost_chains", *ways, chains=named_chains(lost), numbers=lost)
     if not run.draws.size:
         yield Message("no_draws", phase=run.phase)
         return

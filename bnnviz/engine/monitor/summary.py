@@ -102,12 +102,7 @@ def _missing(run: AnyRun) -> Iterator[Message]:
 
 
 def _importance(run: AnyRun) -> dict[str, float | None]:
-    """Return the metrics of the importance weights.
-
-    ``weight_ess`` is the effective sample size of the weighted draws, ``weight_ess_share`` its fraction of their
-    number, ``pareto_k`` the shape of the weights' tail, ``log_z`` and ``log_z_se`` the logarithm of the integral of
-    exp(-U) and its standard error. R-hat and ``ess_min`` do not apply, as chains are proposals.
-    """
+    """Return the metrics of the importance weights; R-hat and ``ess_min`` do not apply, as chains are proposals."""
     logs = run.log_weights
     weight_ess = diagnostics.weight_ess(logs)
     log_z, error = diagnostics.log_evidence(logs)
@@ -156,16 +151,7 @@ def _number(value: float) -> float | None:
 
 
 def _convergence(run: AnyRun, draws: np.ndarray) -> dict[str, float | None]:
-    """Return effective sample sizes and R-hat.
-
-    ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates; ``ess_pc1``
-    is of the first principal component, ``ess_energy`` of U, ``ess_function_min`` and ``ess_function_median`` of a
-    network's predictions (the grid or the test rows that the prediction is drawn on). ``rhat_function_max`` is the
-    worst of these predictions, and ``rhat_canonical_max`` of at most 100 weights once the hidden units of each draw are
-    in one order, with one sign (`bnnviz.diagnostics.canonical`). ``ess_per_s`` and ``ess_per_million_grads`` are
-    ``ess_min`` per second and per million of per-example gradients of the whole run with the search for a start and the
-    warm-up. All are None if every chain has a single point, as for MAP.
-    """
+    """Return effective sample sizes and R-hat, with the search for a start and the warm-up among the costs."""
     network = isinstance(run.target, BNN)
     if run.sampler.traits.one_point:
         return dict.fromkeys(_CONVERGENCE + (_OF_FUNCTIONS if network else ()))

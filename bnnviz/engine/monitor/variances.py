@@ -188,10 +188,7 @@ def most_off(variance: np.ndarray, error: np.ndarray, true: np.ndarray, errors: 
 
 
 def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ratios of the variances to the known ones, and their logs in standard errors.
-
-    The error grows with the variance: the variances of incomplete draws seem precise.
-    """
+    """Return the ratios of the variances to the known ones, and their logs in standard errors."""
     ratio = variance / true
     with np.errstate(all="ignore"):
         z = np.log(np.maximum(ratio, 1e-12)) / (error / variance)
@@ -207,11 +204,7 @@ def is_clear(share: float, error: float, errors: float = _CLEAR) -> bool:
 def measured_variance_inflation(
     run: AnyRun, effort: SteinEffort = EFFORT, draws: Tensor | None = None, logs: np.ndarray | None = None
 ) -> diagnostics.VarianceInflation | None:
-    """Return the relative excess of the variances by Stein's identity, by default for the draws of the run.
-
-    ``draws`` (chains, draws, dim) and ``logs`` (chains, draws) are weighted draws. None if there are too few draws, no
-    chain moves, the identity does not apply, or a gradient takes too long.
-    """
+    """Return the relative excess of the variances by Stein's identity; None if unknown, or if it takes too long."""
     draws = run.store.view(run.alive) if draws is None else draws
     chains, count, dim = draws.shape
     each = 6 * max(run.target.examples, 1) * run.target.row_work

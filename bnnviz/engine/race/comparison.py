@@ -31,11 +31,7 @@ class Entry(ViewedRun):
 
 
 class Comparison:
-    """Drive several runs like one `Run`, without recordings, history or changes.
-
-    Subclasses define `parts`, ``scene``, ``summary``, ``progress`` and ``_prepare_some``, a part of the preparation,
-    which notes its end in the phase. ``saved`` has the contents of a checkpoint.
-    """
+    """Drive several runs like one `Run`, without recordings, history or changes."""
 
     has_history: ClassVar[bool] = False
     is_fork: ClassVar[bool] = False

@@ -8,8 +8,6 @@ import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.engine.race.comparison import Entry
-from bnnviz.engine.run.run import Run
-from bnnviz.samplers.observers import StepBatch
 
 # Number of linearly and of geometrically spaced records, starting at this fraction of the budget.
 _EVEN, _FACTORS, _FIRST = 40, 40, 1e-3
@@ -18,13 +16,6 @@ _STRETCH = 1 / 500
 # Kept draws per chain, and their maximum numbers: few draws would limit the error from below.
 _DRAWS, _NUMBERS, _FEWEST = 20_000, 20_000_000, 64
 _FREE = 1000  # steps at once, if they cost no gradient
-
-
-def largest_step_cost(run: Run) -> int:
-    """Return the maximum gradients of the next step of a run, over all its living chains."""
-    if run.state is not None and run.sampler.is_free(run.state):
-        return 0
-    return run.sampler.gradients_per_step * int(run.alive.sum())
 
 
 class RaceEntry(Entry):
@@ -70,30 +61,31 @@ class RaceEntry(Entry):
         return self.gradients
 
     @property
+    def step_cost(self) -> int:
+        """Maximum gradients of the next step, over all living chains."""
+        if self.state is not None and self.sampler.is_free(self.state):
+            return 0
+        return self.sampler.gradients_per_step * int(self.alive.sum())
+
+    @property
     def over(self) -> bool:
         """Whether all chains diverged, the next step could exceed the budget, or the store is full."""
         if self.phase == "start" or self.diverged:
             return self.diverged
-        cost = largest_step_cost(self)
+        cost = self.step_cost
         if not cost:
             return int(self.store.made[self.alive].min()) >= self.store.skip + self.capacity
         return self.gradients + cost > self.budget
 
     def go_on(self, seconds: float) -> int:
         """Take a block of steps, small enough for the others to keep up; return the number of steps."""
-        before, cost = self.gradients, largest_step_cost(self)
+        before, cost = self.gradients, self.step_cost
         # Stop exactly at the next record, so that records do not depend on the slicing of time.
         place = np.searchsorted(self.schedule, before, side="right")
         record = int(self.schedule[min(place, len(self.schedule) - 1)])
         near = min(record, before + max(1, int(_STRETCH * self.budget))) - before
         most = max(1, min(-(-near // cost), (self.budget - before) // cost)) if cost else _FREE
         return self.take(most, seconds)
-
-    def _note_failures(self, step_batch: StepBatch) -> None:
-        """Stop failing chains; the race reports their number."""
-        notes = list(self.notes)
-        super()._note_failures(step_batch)
-        self.notes = notes
 
     @functools.cached_property
     def schedule(self) -> np.ndarray:

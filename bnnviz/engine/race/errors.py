@@ -41,10 +41,7 @@ class Note(NamedTuple):
 
 
 class Errors:
-    """Record estimates of each sampler at the places of its schedule, and their errors.
-
-    If the target has no known moments, a reference run gets an equal share of the time.
-    """
+    """Record estimates of each sampler at the places of its schedule, and their errors against truth or reference."""
 
     #: Whether there are errors, with uncertainties, that rank the samplers.
     errors: ClassVar[bool] = True

@@ -33,11 +33,7 @@ class TrueMoments(NamedTuple):
 
 
 class MomentEstimates(NamedTuple):
-    """Estimates of means and standard deviations, each (quantities,).
-
-    ``without`` (groups, 2, quantities) omits each group of chains in turn; None for fewer than four chains or weighted
-    draws.
-    """
+    """Means and standard deviations (quantities,), and both without each group of chains (groups, 2, quantities)."""
 
     mean: np.ndarray
     sd: np.ndarray
@@ -130,10 +126,7 @@ def loaded_arrays(tensors: Iterable[Tensor | None]) -> list[np.ndarray | None]:
 
 
 class Estimates:
-    """Compute the quantities of a run's draws: its coordinates, or the function of a network at up to 100 inputs.
-
-    Single weights of a network cannot be compared, as hidden units can change places.
-    """
+    """Compute the coordinates of a run's draws, or for a network, whose units can change places, its function."""
 
     def __init__(self, run: AnyRun) -> None:
         self._run = run

@@ -227,7 +227,7 @@ class Images:
             raise BnnvizError(f"The angle is from -180 to 180 degrees, not {angle!r}.", "angle")
         if "attacked" in image:
             number, tiles = image["attacked"], self._adversarial()
-            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(tiles):
+            if not _is_index(number, len(tiles)):
                 raise BnnvizError(f"There is no attacked image {number!r}; there are {len(tiles)} now.", "image")
             self._pixels, self._truth = tiles[number][:2]
             self.source = {"attacked": number}
@@ -236,7 +236,7 @@ class Images:
             self.source = {"drawn": True}
         elif "index" in image:
             index, count = image["index"], len(self.images.y_test)
-            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
+            if not _is_index(index, count):
                 raise BnnvizError(f"There is no test image {index!r}; choose 0 to {count - 1}.", "image")
             self._pixels, self._truth = self.images.x_test[index], int(self.images.y_test[index])
             self.source = {"index": index}
@@ -414,13 +414,12 @@ class ImageRace(Race):
     measure_class: ClassVar[type[Images]] = Images
 
     def watch(self, **what: Any) -> None:
-        """Choose the views as in `ViewedRun.watch`, and the image to query; None changes nothing.
-
-        ``image`` has ``index`` of a test image, ``pixels`` from 0 to 255, (height, width) or (channels, height, width),
-        or ``attacked``, the index of an adversarial image; and ``angle``, its rotation in degrees counter-clockwise.
-        ``ood`` names a set out of distribution, and ``wall`` what hangs on the wall.
-        """
+        """Choose the views as in `ViewedRun.watch`, and the image to query (`Images._show`); None changes nothing."""
         super().watch(**self.measure.watch(**what))
+
+
+def _is_index(value: Any, count: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count
 
 
 def _course(each: Predictions) -> dict[str, np.ndarray]:

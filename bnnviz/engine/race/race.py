@@ -24,13 +24,7 @@ _RATE_S = 0.5
 
 
 class Race(Comparison):
-    """Run a race, driven like a `Run`.
-
-    All samplers start at the same points with the same seed. The sampler with the fewest gradients spent runs next. It
-    ends when its next step could exceed the budget or all its chains have diverged. The cost of the start search is
-    shared and not charged. The measure gets a share of the time, and all of it after the samplers have ended: errors
-    against a truth that may be unknown, or on images predictions (`bnnviz.engine.race.image_race.Images`).
-    """
+    """Run samplers from the same points with the same seed and budget; the measure has a share of the time."""
 
     fixed: ClassVar[str] = "Settings cannot change during a race; start another one."
     spec_class: ClassVar[type[RaceSpec]] = RaceSpec

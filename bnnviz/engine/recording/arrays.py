@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bnnviz.files import plain_json
 from bnnviz.specs.forms import (
@@ -25,7 +24,6 @@ from bnnviz.specs.forms import (
     matches,
     or_none,
     record,
-    unfit,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ _DESCRIPTION = "zarr.json"
 _MOST_TEXT = 1 << 26  # maximum bytes of a description
 _is_digest = matches(re.compile(r"[0-9a-f]{64}"))
 _is_checkpoint = matches(re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}"))
-_HEADER = {
+HEADER_FORM = {
     "bnnviz": is_name,
     "spec": is_spec,
     "changes": list_of(is_change),
@@ -64,7 +62,7 @@ _HEADER = {
     "start_sha256": or_none(_is_digest),
 }
 _CHECKPOINT = {"file": _is_checkpoint, "step": is_count, "size": is_count, "sha256": _is_digest}
-_PROGRESS = {
+PROGRESS_FORM = {
     "counts": list_of(is_count, least=1),
     "alive": list_of(is_flag, least=1),
     "checkpoint": record(_CHECKPOINT),
@@ -139,17 +137,3 @@ def _sizes(folder: Path) -> dict[tuple[str, ...], int]:
 
 def _most(sizes: dict[tuple[str, ...], int]) -> int:
     return _FREE + _MOST_SHRINK * sum(sizes.values())
-
-
-def unfit_header(found: Mapping[str, Any]) -> str | None:
-    """Return the invalid part of a header, or None."""
-    return unfit(found, _HEADER, {})
-
-
-def unfit_progress(found: Mapping[str, Any]) -> str | None:
-    """Return the part of a progress that is invalid or inconsistent, or None."""
-    wrong = unfit(found, _PROGRESS, {})
-    if wrong is not None:
-        return wrong
-    fits = len(found["counts"]) == len(found["alive"]) == found["spec"]["chains"]
-    return None if fits else "counts"

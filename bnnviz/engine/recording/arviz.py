@@ -61,12 +61,7 @@ def data_checksum(target: Target) -> str | None:
 
 
 def to_arviz(run: AnyRun, predictions: bool | None = None) -> xarray.DataTree:
-    """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON).
-
-    The posterior has one variable per named parameter, with its shape: for a network those of the module, such as
-    ``0.weight``, and the learned ones of the likelihood, such as ``noise_sd``. The sampled coordinates are ``x`` in the
-    group ``unconstrained_posterior``; without named parameters they are the posterior.
-    """
+    """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON)."""
     from bnnviz.engine.recording import arviz_groups
 
     stats, lp = run.sample_stats, arviz_groups.log_densities(run.target, run.draws)

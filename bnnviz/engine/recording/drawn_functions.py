@@ -10,13 +10,7 @@ MOST_DRAWS, MOST_INPUTS = 120, 60
 
 
 def drawn_functions(given: Any, draws: int = MOST_DRAWS, inputs: int = MOST_INPUTS) -> dict[str, np.ndarray]:
-    """Return the predictions of evenly thinned draws, each separately.
-
-    ``kind`` is ``band``, ``intervals`` or ``classes``; ``chain`` and ``draw`` (draws,) are indices; ``x`` (inputs,) has
-    the inputs of a band, the observed numbers, or the ranks of rows by the probability of their true class; ``values``
-    (draws, inputs) are in original units or that probability; ``labels`` are those of both axes; a band has ``data_x``
-    and ``data_y`` too.
-    """
+    """Return ``values`` (draws, inputs) of evenly thinned draws, with their chains, inputs, kind and labels."""
     from torch import as_tensor
 
     from bnnviz.engine.evaluation.predictions import Predictor, evenly

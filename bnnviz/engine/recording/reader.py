@@ -21,7 +21,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from bnnviz.engine.recording.lock import RecordingLock
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
 from bnnviz.messages import Message
+from bnnviz.specs.forms import Check, unfit
 from bnnviz.specs.run import RECORDING, Spec
 
 if TYPE_CHECKING:
@@ -115,12 +116,15 @@ class Recording:
     @cached_property
     def header(self) -> dict[str, Any]:
         """Spec, change log, versions, device."""
-        return self._checked(HEADER, arrays.unfit_header)
+        return self._checked(HEADER, arrays.HEADER_FORM)
 
     @cached_property
     def progress(self) -> dict[str, Any]:
         """The progress: ``counts`` and ``alive`` of the chains, ``checkpoint``, ``finished``, ``steps``."""
-        return self._checked(PROGRESS, arrays.unfit_progress)
+        found = self._checked(PROGRESS, arrays.PROGRESS_FORM)
+        if not len(found["counts"]) == len(found["alive"]) == found["spec"]["chains"]:
+            raise self.damaged(f"counts in {PROGRESS}")
+        return found
 
     @cached_property
     def last_summary(self) -> dict[str, Any] | None:
@@ -284,10 +288,10 @@ class Recording:
                 ) from error
             raise self.damaged(name) from error
 
-    def _checked(self, name: str, unfit: Callable[[dict[str, Any]], str | None]) -> dict[str, Any]:
+    def _checked(self, name: str, form: dict[str, Check]) -> dict[str, Any]:
         """Return the content of a JSON file after checking its types."""
         found = self._read(name)
-        if (wrong := unfit(found)) is not None:
+        if (wrong := unfit(found, form, {})) is not None:
             raise self.damaged(f"{wrong} in {name}")
         return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,8 +110,8 @@ def take_frames(
     if not isinstance(past, PastRun):
         past = PastRun(past.checked()) if isinstance(past, Spec) else past_of_run(past)
     run, note = _begin(past)
-    taking = _Taking(run, past.changes, steps or past.steps or (_ENDLESS if run.spec.draws is None else None))
-    taking.progress = progress or (lambda share, phase: None)
+    last = steps or past.steps or (_ENDLESS if run.spec.draws is None else None)
+    taking = _Taking(run, deque(past.changes), last, progress or (lambda share, phase: None))
     run.prepare()
     run.watch(**(watch or {}))
     scene = copied(run.scene())
@@ -123,12 +123,12 @@ def take_frames(
         if len(taken) > frames * _SINGLE:
             left, more = taking.left, frames - len(taken)
             if left is None:
-                left, more = taking.longest, more - round(frames * _KEPT)
+                left, more = max(run.sampler.tuning_limit - run.steps, 1), more - round(frames * _KEPT)
             elif not known:
                 # From here on strides grow to the end, which may be nearer than expected.
                 stride, known = max(1.0, min(stride, _BEGIN * left / more)), True
             stride = next_stride(stride, left, more)
-        taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
+        taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else math.inf)
         taken.append(_frame(run, scene, measure))
     header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": copied(past.changes)}
     notes = [*([note] if note else []), *(str(note) for note in run.notes)]
@@ -199,23 +199,17 @@ def read_past(path: str | Path, target: Target | None = None) -> PastRun:
         raise BnnvizError(f"There is no {path}; give a recording's folder, a spec (JSON) or a saved run (.nc).", "run")
     if path.suffix == ".nc":
         return past_of(_netcdf(path), str(path), target=target)
-    spec = _json(path, path)
+    try:
+        spec = plain_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BnnvizError(f"{path} cannot be read ({error.strerror or error}).", "run") from None
+    except ValueError:
+        spec = None
+    if not isinstance(spec, dict):
+        raise BnnvizError(f"{path} is not a JSON object; it is no spec and no recording's header.", "run")
     if "entries" in spec:
         raise BnnvizError(f"{path} is a race; only runs of one sampler are replayed.", "run")
     return PastRun(Spec.from_json(spec))
-
-
-def _json(path: Path, name: Path) -> dict[str, Any]:
-    try:
-        found = plain_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = error.strerror or error
-        raise BnnvizError(f"{name} is no run that can be read ({path.name}: {reason}).", "run") from None
-    except ValueError:
-        raise BnnvizError(f"{path} is not JSON; it is no spec and no recording's header.", "run") from None
-    if not isinstance(found, dict):
-        raise BnnvizError(f"{path} is not a JSON object; it is no spec and no recording's header.", "run")
-    return found
 
 
 def _netcdf(path: Path) -> dict[str, Any]:
@@ -224,7 +218,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
         with h5py.File(path, "r") as file:
             found = plain_json(file.attrs["bnnviz"])
     except (OSError, KeyError, TypeError, ValueError):
-        raise BnnvizError(f"{path} is no run that bnnviz has saved, or it is damaged.", "run") from None
+        found = None
     if not isinstance(found, dict):
         raise BnnvizError(f"{path} is no run that bnnviz has saved, or it is damaged.", "run")
     return found
@@ -264,13 +258,14 @@ def _begin(past: PastRun) -> tuple[AnyRun, str]:
     return ViewedRun(resolved(spec.checked(past.target is not None)), target=past.target), note
 
 
+@dataclass
 class _Taking:
-    """Advance a run from frame to frame, and repeat its ``changes`` at their steps."""
+    """Advance a run from frame to frame up to its ``last`` step, and repeat its changes at their steps."""
 
-    def __init__(self, run: AnyRun, changes: Iterable[LoggedChange], last: int | None) -> None:
-        self.run, self.last = run, last
-        self._changes = deque(changes)
-        self.progress: Callable[[float, str], Any]
+    run: AnyRun
+    changes: deque[LoggedChange]
+    last: int | None
+    progress: Callable[[float, str], Any]
 
     @property
     def ended(self) -> bool:
@@ -285,14 +280,8 @@ class _Taking:
         share = self.run.progress
         return math.ceil(self.run.steps * (1 - share) / share) if share > 0 else None
 
-    @property
-    def longest(self) -> int:
-        """Maximum steps until their total number is known."""
-        return max(self.run.sampler.tuning_limit - self.run.steps, 1)
-
-    def advance(self, step: int | None) -> None:
-        """Advance to this step or to the end, whichever comes first; None goes to the end."""
-        end = min((each for each in (step, self.last) if each is not None), default=math.inf)
+    def advance(self, step: float) -> None:
+        """Advance to this step or to the end, whichever comes first."""
 
         def room() -> int:
             """Return the maximum steps of the next block: short ones near the end barely exceed it."""
@@ -303,8 +292,9 @@ class _Taking:
             share = min(self.run.steps / self.last, 1.0) if self.last else self.run.progress
             self.progress(share, self.run.phase)
 
-        replay(self.run, self._changes, end, slice_s=_SLICE_S, room=room, each=tell)
-        make_changes(self.run, self._changes)
+        end = step if self.last is None else min(step, self.last)
+        replay(self.run, self.changes, end, slice_s=_SLICE_S, room=room, each=tell)
+        make_changes(self.run, self.changes)
 
 
 def parts(scene: dict[str, Any]) -> list[str]:

@@ -153,11 +153,7 @@ _SAME_POTENTIAL = 1e-3  # relative difference of U between machines
 
 
 class TargetFingerprint:
-    """Identify a target by its dimension and U at the first chain.
-
-    A caller's target, or the rows of a named data set, may differ when the run is restored. A density that the spec
-    defines completely has no fingerprint.
-    """
+    """Identify a target that may differ when the run is restored by its dimension and U at the first chain."""
 
     def __init__(self, target: Target, may_differ: bool) -> None:
         self._target, self._may_differ = target, may_differ

@@ -37,10 +37,7 @@ _ROUNDING = 1e-6  # relative increase of U tolerated as rounding in single preci
 
 
 class Descent:
-    """Adam on U for all chains from x (chains, dim), the step falling linearly to zero; advanced in slices.
-
-    A target with many rows uses batches, drawn for each chain by a separate generator.
-    """
+    """Adam on U for all chains from x (chains, dim), with a step that falls to zero; by batches of many rows."""
 
     def __init__(self, target: Target, x: Tensor, steps: int) -> None:
         self.target, self.steps, self.taken, self.seconds = target, steps, 0, 0.0
@@ -99,9 +96,7 @@ class Descent:
         """Return the end of each chain, (chains, dim)."""
         return self.x.clone()
 
-    def starts(self) -> Tensor:
-        """Return the starting points (chains, dim) from the ends."""
-        return self.ends()
+    starts = ends  # the starting points
 
     def best(self) -> Tensor:
         """Return the end with the smallest U, (dim,)."""
@@ -171,11 +166,7 @@ class QuasiNewton(Descent):
         return self._calm >= _CALM_STEPS
 
     def ends(self) -> Tensor:
-        """Return the end of each chain (chains, dim); those that have not converged move to the best end.
-
-        The lowest end moves to its mode by Newton's method, and chains far above it there too. With scales that differ
-        by powers of ten, BFGS seems to converge before it knows the curvature.
-        """
+        """Return the end of each chain (chains, dim); those that have not converged move to the best end."""
         if self._ends is not None:
             return self._ends.clone()
         target, whole = self.target.clone(), slice(None)

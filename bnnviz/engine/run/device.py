@@ -25,29 +25,23 @@ _ROW_BYTES = 4  # of the random number per row for minibatches
 _THREADED_WORK = 50_000_000
 
 
-class Clock:
-    """Add the time of a stretch of work to a run, and set the run's number of threads.
-
-    Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel, after synchronisation.
-    """
-
-    def __init__(self, run: Any) -> None:
-        self.run, self.worked = run, 0.0
-
-    def __enter__(self) -> None:
-        self._threads = using_threads(self.run.threads)
-        self._threads.__enter__()
-        self._wall, self._cpu = time.perf_counter(), time.thread_time()
-        self._mark = _mark(self.run.device)
-
-    def __exit__(self, *_: object) -> None:
-        self._threads.__exit__(None, None, None)
-        spent = None if self._mark is None else _since(self._mark, self.run.device)
-        seconds, cpu = time.perf_counter() - self._wall, time.thread_time() - self._cpu
-        self.worked = cpu if spent is None else seconds
-        self.run.seconds += seconds
-        self.run.cpu_seconds += cpu
-        self.run.device_seconds += cpu if spent is None else spent
+@contextmanager
+def clocked(run: Any) -> Iterator[None]:
+    """Add the time of some work to a run, on a GPU up to its last kernel, and set the number of threads."""
+    with using_threads(run.threads):
+        wall, cpu, mark = time.perf_counter(), time.thread_time(), _mark(run.device)
+        try:
+            yield
+        finally:
+            spent = None
+            if mark is not None:
+                end = _mark(run.device)
+                end.synchronize()  # until the GPU has emptied its queue
+                spent = mark.elapsed_time(end) / 1000
+            cpu = time.thread_time() - cpu
+            run.seconds += time.perf_counter() - wall
+            run.cpu_seconds += cpu
+            run.device_seconds += cpu if spent is None else spent
 
 
 def threads_for(work: int) -> int:
@@ -78,13 +72,6 @@ def _mark(device: torch.device) -> torch.cuda.Event | None:
     return mark
 
 
-def _since(mark: torch.cuda.Event, device: torch.device) -> float:
-    """Wait until the GPU has emptied its queue, and return the seconds since a mark."""
-    end = _mark(device)
-    end.synchronize()
-    return mark.elapsed_time(end) / 1000
-
-
 def choose_device(name: str) -> torch.device:
     """Return the torch device of a name; ``auto`` is the first GPU if available."""
     if name == "auto":
@@ -98,11 +85,7 @@ def choose_device(name: str) -> torch.device:
 
 @functools.cache
 def keep_freed() -> bool:
-    """Keep freed memory up to 32 MB for the next step; return whether this C library supports it.
-
-    By default glibc returns blocks from 128 kB on to the system, which clears each page again: for steps that need the
-    same few blocks repeatedly that takes longer than the arithmetic.
-    """
+    """Keep freed memory up to 32 MB, which glibc would clear at each step; return whether the C library can."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # not glibc

@@ -287,10 +287,7 @@ class KeptDraws:
         return int(ends.max()) if ends.size and ends.min() >= 0 else None
 
     def counted(self, step_batch: StepBatch, rows: Draws | None) -> Iterator[tuple[StepBatch, np.ndarray]]:
-        """Yield parts of a block, each with the chains (chains,) that still lack draws.
-
-        The cost of a run thus does not depend on the size of its blocks.
-        """
+        """Yield parts of a block with the chains that lack draws, so that costs do not depend on the blocks."""
         counted = self.alive & ~self.store.full()
         ends = np.full(len(counted), -1) if rows is None else self._last_draws(rows)
         begun = 0
@@ -362,11 +359,7 @@ class KeptDraws:
         return resampled(self.store.view(self.alive).flatten(0, 1), self.log_weights.ravel(), count)
 
     def path_moments(self) -> diagnostics.PathMoments | None:
-        """Return mean and variance from the integrals along the whole path, up to the same path time in all chains.
-
-        None if the sampler has no path, the path is not integrated (more than 4,096 chains x dimensions), or it is
-        short.
-        """
+        """Return mean and variance by integrals along the path, up to one path time in all chains; None if unknown."""
         return diagnostics.path_moments(self.path.view(self.alive).cpu().numpy())
 
 

@@ -36,11 +36,7 @@ _NOWHERE_S = 30.0  # of work without a draw
 
 
 def edge_between(target: Target, inside: Tensor, outside: Tensor) -> Tensor:
-    """Return whether an edge of the density is between points (n, dim) with finite U and ``outside`` points, (n,).
-
-    If U overflows at the outer points instead, it is huge at the last point with a finite U, or finite at the outer
-    point in double precision.
-    """
+    """Return whether an edge of the density, and no overflow, is between points (n, dim) and ``outside`` ones, (n,)."""
     target = target.clone()
     found = torch.isfinite(target.defined_potential(inside)) & ~torch.isfinite(target.defined_potential(outside))
     if outside.dtype != torch.float64:
@@ -89,10 +85,7 @@ def rejects(sampler: Sampler) -> bool:
 
 
 def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[Message]) -> Message | None:
-    """Return the message on U at minus infinity that ended the run, or None, also if its terms overflow far out.
-
-    For a sampler that rejects such points the run continues, and the notes get the message once.
-    """
+    """Return the message on U at minus infinity that ended the run; None if the sampler rejects such points."""
     found = sampler.infinite_density(step_batch)
     if found is None or any(note.code == "infinite_points" for note in notes) or not bool(found.any()):
         return None
@@ -115,11 +108,6 @@ def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, no
     return None
 
 
-def stopped(sampler: Sampler, chain: int, step: int) -> Message:
-    """Return the message that a chain has stopped at a step."""
-    return Message("chain_stopped", chain=chain, step=step, sampler=sampler.registered)
-
-
 def all_stopped(sampler: Sampler, chains: int, steps: int) -> Message:
     """Return the message that all chains have stopped within ``steps`` steps."""
     size = next((name for name in _STEP_SIZES if name in sampler.param), None)
@@ -128,10 +116,7 @@ def all_stopped(sampler: Sampler, chains: int, steps: int) -> Message:
 
 
 def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[Message]) -> Message | None:
-    """Return the message that a chain failed at a non-finite U, or None.
-
-    The other chains are not draws of the density either: they have avoided its edge.
-    """
+    """Return the message that a chain failed at a non-finite U, or None; the other chains have avoided the edge too."""
     name = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
     # A functional with a tail outside has an infinite mean of U for any proposal.
     if isinstance(target, BNN) or name is None or (rejects(sampler) and not sampler.traits.functional):
@@ -208,11 +193,8 @@ class Waiting:
     """Track the time of the last draw of a run."""
 
     def __init__(self, run: Any) -> None:
-        self._run, self._made, self._since, self._tuning_since = run, -1, 0.0, 0.0
-
-    def begin_tuning(self) -> None:
-        """Count the seconds of the warm-up from now on, without the start search."""
-        self._tuning_since = self._run.seconds
+        self._run, self._made, self._since = run, -1, 0.0
+        self.tuning_since = 0.0  # seconds of the start search
 
     def note(self) -> None:
         """Check for new draws."""
@@ -226,22 +208,19 @@ class Waiting:
         if run.phase == "start" and run.descent is not None:
             return _way(run.descent.taken, f"{run.descent.steps:,}", "about", run.descent.seconds_left)
         if run.phase == "tuning":
-            return self._tuning()
+            # By its moves if their number is known, otherwise by its maximum steps.
+            share, limit, passed = run.sampler.warmup_share(run.state), run.sampler.tuning_limit, run.seconds
+            passed -= self.tuning_since
+            if share is None:
+                left = (limit - run.steps) * passed / run.steps if run.steps else math.nan
+                return _way(run.steps, f"the warm-up, which has at most {limit:,}", "at most", left)
+            left = passed * (1 - share) / share if share else math.nan
+            return Message("warmup_left", percent=100 * share, seconds=left) if left > _LONG_S else None
         idle = run.seconds - self._since
         # A restored run has not been checked yet.
         if self._made < 0 or run.phase not in ("warm-up", "sampling") or idle < _NOWHERE_S:
             return None
         return Message("no_progress", seconds=idle)
-
-    def _tuning(self) -> Message | None:
-        """Return the progress of the warm-up: by its moves if their number is known, otherwise by its maximum steps."""
-        run = self._run
-        share, limit = run.sampler.warmup_share(run.state), run.sampler.tuning_limit
-        if share is None:
-            left = (limit - run.steps) * (run.seconds - self._tuning_since) / run.steps if run.steps else math.nan
-            return _way(run.steps, f"the warm-up, which has at most {limit:,}", "at most", left)
-        left = (run.seconds - self._tuning_since) * (1 - share) / share if share else math.nan
-        return Message("warmup_left", percent=100 * share, seconds=left) if left > _LONG_S else None
 
 
 def _way(done: int, most: str, how: str, seconds: float) -> Message | None:

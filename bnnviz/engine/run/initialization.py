@@ -79,10 +79,7 @@ def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
 
 
 def other_modes(target: Target, descent: Descent) -> list[Message]:
-    """Return messages on chains whose descent ended at another mode than the best one.
-
-    An end counts if U is not much above the best one, a ridge separates them, and its slope does not lead there.
-    """
+    """Return messages on chains whose descent ended at another mode, beyond a ridge and not much above the best one."""
     ends, best = descent.ends(), descent.best()
     middle = (ends + best) / 2
     (potential, slope), least = target.gradient(ends), target.gradient(best[None])[0]
@@ -96,12 +93,7 @@ def other_modes(target: Target, descent: Descent) -> list[Message]:
 
 
 def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
-    """Raise for a function of x (chains, dim) that changes although its gradient is zero at all tried points.
-
-    Automatic differentiation gives 0 if a function rounds, compares, or detaches a tensor. A process then never
-    bounces, and a tree never turns. Samplers that reject after a given number of steps remain valid random walks;
-    `bnnviz.engine.monitor.move_warnings` reports gradients that are only partly wrong.
-    """
+    """Raise for a function of x (chains, dim) that changes although its gradient is zero at all tried points."""
     stats = sampler.sample_stats()
     is_walk = "acceptance_rate" in stats and "reached_max_treedepth" not in stats
     if target.located or is_walk or 2 * _SLOPE_POINTS * target.examples * target.row_work > _SLOPE_WORK:
@@ -129,10 +121,7 @@ def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
 
 
 class StartSearch:
-    """Search starting points: random points x0 (chains, dim), modes, or given points, with a mode if needed.
-
-    The first sampler determines the kind of the start. The others of a race share it.
-    """
+    """Search starting points for samplers, of which the first determines the kind: random or given points, or modes."""
 
     def __init__(
         self, target: Target, samplers: list[Sampler], x0: Tensor, points: Tensor | None = None, given: bool = False
@@ -144,18 +133,16 @@ class StartSearch:
         self._one_centre = any(sampler.starts_together(target) for sampler in samplers)
         needs_mode = any(sampler.needs_mode for sampler in samplers)
         needed = not given and ((points is None and self._at_mode) or needs_mode)
-        self.descent = self._descent(samplers[0]) if needed else None
+        self.descent: Descent | None = None
+        if needed:
+            self.begin(samplers[0])
 
-    def begin_anew(self, sampler: Sampler) -> None:
-        """Restart the descent, which ends elsewhere on changed data."""
-        if self.descent is not None:
-            self.descent = self._descent(sampler)
-
-    def _descent(self, sampler: Sampler) -> Descent:
-        """Return the descent: by curvature for a function in few dimensions, whose scales may differ."""
+    def begin(self, sampler: Sampler) -> None:
+        """Begin the descent, by curvature for a function in few dimensions, whose scales may differ."""
         if not self._target.located and self._target.dim <= _FEW:
-            return QuasiNewton(self._target, self.x0)
-        return Descent(self._target, self.x0, sampler.descent_steps(self._target))
+            self.descent = QuasiNewton(self._target, self.x0)
+        else:
+            self.descent = Descent(self._target, self.x0, sampler.descent_steps(self._target))
 
     def advance(self, steps: int) -> int:
         """Take some steps; return their cost in gradients of single rows."""

@@ -18,7 +18,8 @@ from bnnviz import samplers, targets
 from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run import failures
 from bnnviz.engine.run.checkpoint import Restorable, TargetFingerprint
-from bnnviz.engine.run.device import Clock, check_state, choose_device, keep_freed, threads_for, using_threads
+from bnnviz.engine.run.device import check_state, choose_device, clocked, keep_freed, threads_for, using_threads
+from bnnviz.engine.run.draw_store import STORES
 from bnnviz.engine.run.failures import Waiting
 from bnnviz.engine.run.initialization import (
     Descent,
@@ -51,17 +52,7 @@ _BLOCK_NUMBERS = 20_000_000
 
 
 class Run(Restorable):
-    """The execution of a spec, driven by its caller: `prepare`, `advance`, `change`, `checkpoint`.
-
-    Attributes
-    ----------
-    changes : list of (step, settings)
-        The change log; the initial spec and its change log reproduce the draws.
-    events : Tensor or None
-        Events of each chain so far, (chains,); None for samplers without events.
-    origin : Tensor or None
-        Starting point of the first chain, (dim,).
-    """
+    """The execution of a spec, driven by its caller; the initial spec and the change log reproduce the draws."""
 
     has_history: ClassVar[bool] = True
     is_fork: ClassVar[bool] = False
@@ -202,7 +193,7 @@ class Run(Restorable):
             self._block(1)
 
     def _prepare_some(self, steps: int) -> None:
-        with Clock(self):
+        with clocked(self):
             if self._search is None:
                 # Drawn for a given start too: the draws do not depend on the origin of a start.
                 given = self._start is not None or (self._points is not None and not self.sampler.needs_mode)
@@ -235,7 +226,7 @@ class Run(Restorable):
             self.notes.append(Message("kept_adaptation"))
         self._search = None
         self.phase = "tuning"
-        self.waiting.begin_tuning()
+        self.waiting.tuning_since = self.seconds
         if self.spec.kernel == "compiled":
             self.notes += remarks(self.sampler, self.target)
         if not self.sampler.traits.tunes or self.sampler.ends_warmup(self.state):
@@ -253,10 +244,9 @@ class Run(Restorable):
         """Take some steps, then pass them to storage, counters and listeners."""
         if self._awaits_kernel():
             self._switch.wait()
-        if self._switch.due:
-            self._take_over_kernel()
-        clock = Clock(self)
-        with clock:
+        self._take_over_kernel()
+        before = self._worked
+        with clocked(self):
             step_batch, rows = self._taken(length)
             self.state, taken = step_batch.after, len(step_batch.infos)
             self.steps += taken
@@ -278,15 +268,17 @@ class Run(Restorable):
             elif not self.finished:
                 self.collect(rows)
                 self._next_phase()
-        self._step_seconds += 0.2 * (clock.worked / taken - self._step_seconds)
+        self._step_seconds += 0.2 * ((self._worked - before) / taken - self._step_seconds)
         for listener in self.on_work:
             listener()
 
-    def _taken(self, length: int) -> tuple[StepBatch, Draws | None]:
-        """Take some steps and collect their draws, none after the end of the run or of a chain.
+    @property
+    def _worked(self) -> float:
+        """Seconds of work: of this thread, or also of a GPU."""
+        return self.cpu_seconds if self.device.type == "cpu" else self.seconds
 
-        Later steps are repeated without ended chains, so that a run does not depend on the slicing of time.
-        """
+    def _taken(self, length: int) -> tuple[StepBatch, Draws | None]:
+        """Take steps and collect their draws, none after the end of the run or a chain, for any slicing of time."""
         take, before = self._switch.taker(self.sampler, self.state), self.state
         numbers, rejected = self.rng.get_state(), vars(self.target.rejected).copy()
         learns = self.phase == "tuning"
@@ -325,12 +317,14 @@ class Run(Restorable):
         return (self.wait_for_compile or self.compiled_since is not None) and self.kernel == "compiling"
 
     def _take_over_kernel(self) -> None:
-        """Switch to the compiled kernel between two blocks."""
-        changed, error = self._switch.take_over(self.steps)
-        if changed:
-            self.changes.append((self.steps, {"kernel": "compiled"}))
-        elif error is not None:
+        """Switch to the compiled kernel between two blocks, if there is one."""
+        if not self._switch.due:
+            return
+        before, error = self.compiled_since, self._switch.take_over(self.steps)
+        if error is not None:
             failures.keep(self.notes, Message("not_compiled", reason=error))
+        elif before is None:
+            self.changes.append((self.steps, {"kernel": "compiled"}))
 
     def _end_window(self) -> None:
         if not (warmup.is_window(self.sampler, self.steps) or self.sampler.ends_warmup(self.state)):
@@ -369,7 +363,8 @@ class Run(Restorable):
         if bool(failed.any()):
             for step, chain in failed.nonzero().tolist():
                 self.alive[chain] = False
-                self.notes.append(failures.stopped(self.sampler, chain, step_batch.first_step + step))
+                at = {"chain": chain, "step": step_batch.first_step + step}
+                self.notes.append(Message("chain_stopped", **at, sampler=self.sampler.registered))
                 log.warning("%s", self.notes[-1])
             fatal = fatal or failures.at_an_edge(self.sampler, self.target, step_batch, self.notes)
             if not self.alive.any():
@@ -397,8 +392,8 @@ class Run(Restorable):
             self._end_warmup()
         if self.phase == "warm-up":
             made = int(self.store.made.max())
-            for store in (self.store, self.logs, self.draw_stats, self.path):
-                store.pass_over(made)
+            for name in STORES:
+                getattr(self, name).pass_over(made)
             self.changes.append((self.steps, {"warmup": "ended"}))
             self._next_phase()
 
@@ -409,8 +404,8 @@ class Run(Restorable):
         kept = self.store.common(self.alive)
         self.spec = self.spec.replace(draws=kept + draws).checked(self.own_target)
         self.changes.append((self.steps, {"draws": draws}))
-        for store in (self.store, self.logs, self.draw_stats, self.path):
-            store.prolong(kept, kept + draws)
+        for name in STORES:
+            getattr(self, name).prolong(kept, kept + draws)
         path = getattr(self.draw_collector, "path", None)
         self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
         if path is not None:
@@ -474,15 +469,14 @@ class Run(Restorable):
         elif self._compiles:
             self._awaits_kernel()
             self._switch.wait()
-            if self._switch.due:
-                self._take_over_kernel()
+            self._take_over_kernel()
 
     def _renew_sampler(self, new: samplers.Sampler, moved: bool) -> None:
         """Continue with another sampler instance; ``moved`` means that the target changed too."""
         old, self.sampler = self.sampler, new
         if self.state is None:
-            if moved and self._search is not None:
-                self._search.begin_anew(new)
+            if moved and self.descent is not None:  # it ends elsewhere on changed data
+                self._search.begin(new)
             return
         state = old.resume(self.numbers, self.state)
         try:

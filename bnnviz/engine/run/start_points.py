@@ -28,10 +28,7 @@ NAMELESS = "a run that was not recorded"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StartPoints:
-    """Starting points x (points, dim): last draws of chains that did not fail, or chosen draws, one per chain.
-
-    ``learned`` has what the warm-up of their run learned, by `bnnviz.samplers.Sampler.learned`.
-    """
+    """Starting points x (points, dim): last or chosen draws of a run, and what its warm-up learned."""
 
     x: np.ndarray
     sha256: str

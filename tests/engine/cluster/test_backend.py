@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bnnviz.engine.cluster import checkpoints, live_handle, live_runs
-from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster import live_handle, live_run, live_runs
+from bnnviz.engine.cluster.actor import RunActor
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.errors import BnnvizError
@@ -138,15 +138,15 @@ def runs(tmp_path: Path):
     made.close()
 
 
-def start(runs: LiveRuns, spec: Spec | None = None, run_id: str = "a", **options: object) -> LiveRun:
-    return LiveRun(spec or plain(), run_id, factory=PLAIN, runs=runs, **options)
+def start(runs: LiveRuns, spec: Spec | None = None, run_id: str = "a", **options: object) -> RunActor:
+    return RunActor(spec or plain(), run_id, factory=PLAIN, runs=runs, **options)
 
 
-async def look(run: LiveRun, *want: str, seen: int = -1) -> dict:
+async def look(run: RunActor, *want: str, seen: int = -1) -> dict:
     return pickle.loads(await run.frame(list(want), seen))
 
 
-async def step_of(run: LiveRun) -> int:
+async def step_of(run: RunActor) -> int:
     return (await run.scene())["step"]
 
 
@@ -168,10 +168,10 @@ def test_three_runs_get_equal_shares(runs: LiveRuns) -> None:
         each = [start(runs, plain(), name, play=True) for name in "ab"]
         await asyncio.sleep(0.3)
         each.append(start(runs, plain(step_s=0.005), "late", play=True))
-        await until(lambda: each[2]._slot.step > 0)
+        await until(lambda: each[2].run.step > 0)
 
         def had() -> np.ndarray:
-            return np.array([run._slot.step for run in each])
+            return np.array([run.run.step for run in each])
 
         before, end = had(), time.monotonic() + 3.0
         while time.monotonic() < end:
@@ -186,7 +186,7 @@ def test_three_runs_get_equal_shares(runs: LiveRuns) -> None:
 async def test_commands_do_what_they_say(runs: LiveRuns) -> None:
     run = start(runs)
     assert (await run.scene())["scene"] == {"title": "plain"}
-    await until(lambda: runs._slots["a"].host.run.phase == "sampling")
+    await until(lambda: runs._runs["a"].host.run.phase == "sampling")
     await run.command("proposal", {})
     assert await step_of(run) == 1
     await run.command("event", {})
@@ -200,7 +200,7 @@ async def test_commands_do_what_they_say(runs: LiveRuns) -> None:
     assert status["chain"] == 3 and status["shared"] == 0 and status["playing"] is False
 
     await run.command("play", {})
-    await until(lambda: runs._slots["a"].step > 200)
+    await until(lambda: runs._runs["a"].step > 200)
     assert (await look(run, "status"))["frame"]["status"]["shared"] == 1
     stood = (await run.command("pause", {}))["step"]
     await asyncio.sleep(0.1)
@@ -233,7 +233,7 @@ async def test_a_refused_command_says_why_and_changes_nothing(
 
 
 async def test_frames_are_fresh_and_only_made_when_asked_for(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_runs, "SETTLE_S", 0.2)
+    monkeypatch.setattr(live_run, "SETTLE_S", 0.2)
     made = []
     frame = PlainRun.frame
     monkeypatch.setattr(PlainRun, "frame", lambda self, want: made.append(want) or frame(self, want))
@@ -266,7 +266,7 @@ async def test_frames_are_fresh_and_only_made_when_asked_for(runs: LiveRuns, mon
 
 async def test_a_run_that_nobody_can_reach_ends(runs: LiveRuns) -> None:
     run = start(runs, play=True)
-    await until(lambda: runs._slots["a"].step > 0)
+    await until(lambda: runs._runs["a"].step > 0)
     del run
     gc.collect()
     await until(lambda: not runs.census(), 2)
@@ -281,7 +281,7 @@ async def test_a_failing_run_leaves_the_others_alone(
     bad = start(runs, plain(breaks=breaks, breaks_at=50 if breaks == "step" else -1), "bad", play=True)
     await bad.scene()
     await look(bad, "status")
-    await until(lambda: runs._slots["bad"].state == "failed")
+    await until(lambda: runs._runs["bad"].state == "failed")
     reply = await look(bad, "trace")
     assert reply["state"] == "failed" and reply["message"].endswith(".")
     if breaks == "step":
@@ -297,10 +297,10 @@ async def test_a_failing_run_leaves_the_others_alone(
 async def test_a_worker_holds_a_bounded_number_of_runs(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_runs, "MOST_RUNS", 2)
     first, _, third = [start(runs, run_id=name) for name in "abc"]
-    await until(lambda: third._slot.state == "failed")
-    assert "2 live runs" in third._slot.message
+    await until(lambda: third.run.state == "failed")
+    assert "2 live runs" in third.run.message
     await first.stop()
-    await until(lambda: first._slot.host is None)
+    await until(lambda: first.run.host is None)
     fourth = start(runs, run_id="d")
     assert (await fourth.scene())["state"] == "running"
 
@@ -309,10 +309,10 @@ def test_a_run_that_has_ended_leaves_nothing_in_memory(runs: LiveRuns) -> None:
     spec = Spec(target="banana", sampler="bps", draws=None)
 
     async def main() -> None:
-        run = LiveRun(spec, "a", factory=spec.factory, runs=runs, play=True)
-        await until(lambda: run._slot.host is not None)
-        kept = [weakref.ref(run._slot.host.run), weakref.ref(run._slot.host.travel)]
-        await until(lambda: run._slot.step > 100)
+        run = RunActor(spec, "a", factory=spec.factory, runs=runs, play=True)
+        await until(lambda: run.run.host is not None)
+        kept = [weakref.ref(run.run.host.run), weakref.ref(run.run.host.travel)]
+        await until(lambda: run.run.step > 100)
         await run.stop()
         await until(lambda: runs.census() == [] and [ref() for ref in kept] == [None, None])
 
@@ -324,7 +324,7 @@ def test_a_run_that_has_ended_leaves_nothing_in_memory(runs: LiveRuns) -> None:
 
 
 async def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "LEAST_S", 0.1)
+    monkeypatch.setattr(live_run, "LEAST_S", 0.1)
     old, young = tmp_path / "old.ckpt", tmp_path / "young.ckpt"
     for path in (old, young):
         path.write_bytes(b"")
@@ -356,15 +356,15 @@ def test_a_lost_run_makes_the_same_draws(runs: LiveRuns, kept: str) -> None:
         log: list = []
         for enough, gain in ((100, 2.0), (200, 0.5)):
             await run.command("play", {})
-            await until(lambda enough=enough: runs._slots["a"].step > enough)
+            await until(lambda enough=enough: runs._runs["a"].step > enough)
             await run.command("pause", {})
             if kept == "early" and not log:
-                early = runs._slots["a"].host.run.checkpoint()
+                early = runs._runs["a"].host.run.checkpoint()
             log = (await run.command("change", {"settings": {"gain": gain}}))["log"]
         await run.command("play", {})
-        await until(lambda: runs._slots["a"].step > 400)
+        await until(lambda: runs._runs["a"].step > 400)
         await run.command("pause", {})
-        lost = runs._slots["a"].host.run
+        lost = runs._runs["a"].host.run
         if kept == "all":
             runs.checkpoints.write("b", lost.checkpoint()).result()
         if kept == "early":
@@ -374,8 +374,8 @@ def test_a_lost_run_makes_the_same_draws(runs: LiveRuns, kept: str) -> None:
         await new.scene()
         resumed = (await new.scene())["resumed"]
         assert {"nothing": resumed == 0, "early": 0 < resumed < 200, "all": resumed > 400}[kept]
-        await until(lambda: runs._slots["b"].step >= last)
-        return lost.values[:last], runs._slots["b"].host.run.values[:last]
+        await until(lambda: runs._runs["b"].step >= last)
+        return lost.values[:last], runs._runs["b"].host.run.values[:last]
 
     lost, new = asyncio.run(main())
     assert lost == new
@@ -435,7 +435,7 @@ async def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) ->
     assert "lost" in handle.notice
     status = (await pull(handle, "status"))["status"]
     assert (status["chain"], status["speed"], status["playing"]) == (2, 100, True)
-    assert status["step"] >= step - 100 * checkpoints.LEAST_S
+    assert status["step"] >= step - 100 * live_run.LEAST_S
     assert (await handle.command("change", settings={"gain": 1.0}))["changes"] == 2
     assert [row["run_id"] for row in await census(backend)] == [handle.run_id]
     await handle.command("stop")

@@ -62,7 +62,7 @@ def test_without_a_step_accuracy_is_the_plain_one():
     assert found["accuracy"][0] > found["accuracy"][-1]
     target, draws = of_images()
     found = bnnviz.attack(target, draws, judge="mean")
-    mean = predict(target, torch.as_tensor(draws)).probabilities.mean(0)
+    mean = predict(target, torch.as_tensor(draws)).mean(0)
     assert found["accuracy"][0] == (mean.argmax(1) == target.data_set.y_test).mean()
     assert found["entropy"][0] == pytest.approx(diagnostics.predictive_entropy(mean[None]).mean(), rel=1e-6)
     shown = found["examples"]
@@ -143,7 +143,7 @@ def test_uncertainty_says_what_the_arrays_say():
     draws = near(1.0, 40).reshape(2, 20, 5)
     outside = 0.1 * np.random.default_rng(4).normal(size=(30, 4))
     found = bnnviz.uncertainty(target, draws, ood=outside, rows=[3, 1], base=2)
-    probabilities = predict(target, torch.as_tensor(draws.reshape(-1, 5))).probabilities
+    probabilities = predict(target, torch.as_tensor(draws.reshape(-1, 5)))
     summary, arrays = found["summary"], found["arrays"]
     assert json.loads(json.dumps(summary)) == summary
     np.testing.assert_allclose(arrays["test"]["entropy"], diagnostics.predictive_entropy(probabilities, 2))

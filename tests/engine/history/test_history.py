@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz.engine.cluster.actor import LiveRun
+from bnnviz.engine.cluster.actor import RunActor
 from bnnviz.engine.cluster.live_runs import LiveRuns
 from bnnviz.engine.history import timeline as timetravel
 from bnnviz.engine.history.fork import Fork
@@ -58,18 +58,18 @@ class Lab:
     """A live run, and what a page does with it."""
 
     def __init__(self, runs: LiveRuns, spec: Spec, **options: Any) -> None:
-        self.actor = LiveRun(spec, "run", factory=spec.factory, runs=runs, **options)
+        self.actor = RunActor(spec, "run", factory=spec.factory, runs=runs, **options)
 
     @property
     def run(self) -> Any:
         """The run; its thread has it, so only look while it rests."""
-        return self.actor._slot.host.run
+        return self.actor.run.host.run
 
     async def do(self, name: str, **args: Any) -> dict[str, Any]:
         while (await self.actor.scene())["state"] != "running":
             await asyncio.sleep(0.01)
         reply = await self.actor.command(name, args)
-        while self.run.phase == "start" or self.actor._slot.host.goal is not None or self.actor._slot.later:
+        while self.run.phase == "start" or self.actor.run.host.goal is not None or self.actor.run.later:
             await asyncio.sleep(0.01)
             assert (await self.actor.scene())["state"] == "running"
         return reply
@@ -242,7 +242,7 @@ def test_a_run_that_continues_a_recording_goes_back_to_where_it_began_to(
 def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> None:
     history = History()
     for step in range(0, 200_000, 50):
-        history.reached(step)
+        history.furthest = step
         history.add(Checkpoint(step, bytes(1000)))
     steps = np.array([mark.step for mark in history.checkpoints])
     assert len(steps) <= 160

@@ -114,7 +114,7 @@ def test_the_summary_of_a_run_has_its_warnings() -> None:
 @pytest.mark.parametrize("sampler", ["hmc", "nuts", "bps", "sgld", "pmcnet"])
 def test_remedies_are_options_that_a_run_takes(sampler: str) -> None:
     made = bnnviz.sample("gaussian", sampler, draws=5, warmup=0, chains=2, seed=1)._run
-    choices = (remedies.more, remedies.finite, remedies.refreshed, remedies.unbiased, remedies.closer_to_mode)
+    choices = (remedies.more, remedies.shorter_steps, remedies.refreshed, remedies.unbiased, remedies.closer_to_mode)
     found = [each for choose in choices for each in choose(made)]
     found += [remedies.elsewhere(made), remedies.reference_sampler("use NUTS")]
     found += remedies.more_weighted(made) if sampler == "pmcnet" else []

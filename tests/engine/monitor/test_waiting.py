@@ -25,7 +25,7 @@ def test_a_warm_up_of_so_many_moves_gives_the_share_that_is_done() -> None:
     assert Waiting(run(share=0.0)).message() is Waiting(run(share=0.99)).message() is None
     searched = run(phase="start", share=0.25, seconds=6.0)
     waiting = Waiting(searched)
-    waiting.begin_tuning()
+    waiting.tuning_since = searched.seconds
     searched.phase, searched.seconds = "tuning", 10.0
     assert waiting.message().values["seconds"] == 12.0
 

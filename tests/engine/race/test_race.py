@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import bnnviz
 from bnnviz.engine.host import Host
-from bnnviz.engine.race.entry import largest_step_cost
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -97,7 +96,7 @@ def test_no_entry_spends_more_than_its_budget_and_each_spends_all_that_whole_ste
         race.advance(0.01)
         assert all(entry.gradients <= ALL.budget for entry in race.entries)
     for entry, recorded in zip(race.entries, race.measure.recorded, strict=True):
-        assert entry.gradients + largest_step_cost(entry) > ALL.budget
+        assert entry.gradients + entry.step_cost > ALL.budget
         assert recorded[-1].gradients == entry.gradients, "what it came to is noted"
     assert race.progress == 1.0
 
@@ -107,7 +106,7 @@ def test_entries_advance_together():
     """Whenever somebody looks, no entry is further ahead of another than a block, or one step where that is more."""
     race = Race(race_of("bps", "hmc", "sgld", budget=8_000))
     race.prepare()
-    slack = 8_000 / 500 + 2 * max(map(largest_step_cost, race.entries))
+    slack = 8_000 / 500 + 2 * max(entry.step_cost for entry in race.entries)
     while any(not entry.over for entry in race.entries):
         race.advance(0.004)
         spent = [entry.gradients for entry in race.entries if not entry.over]
