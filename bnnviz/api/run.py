@@ -345,8 +345,9 @@ def start(
         randomly selected draws. Random draws are selected without replacement if possible, and in proportion to their
         weights.
     minutes : float, optional
-        Time limit in minutes. The search for starting points takes at most 30 % of it, and the warm-up ends after 70 %.
-        With ``auto`` it includes the pilot, and the default is 2.
+        Limit of the computing time (CPU time of the run's thread, or time on the GPU), which the load of the machine
+        does not change. The search for starting points takes at most 30 % of it, and the warm-up ends after 70 %. With
+        ``auto`` it includes the pilot, and the default is 0.25.
     **unknown
         Unknown arguments raise an error with a suggestion.
 

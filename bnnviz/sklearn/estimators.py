@@ -13,9 +13,8 @@ Examples
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -64,8 +63,6 @@ class _Estimator(BaseEstimator):
     """Base class of regressor and classifier: `fit` samples the posterior, and `predict_distribution` evaluates it."""
 
     task: ClassVar[str]
-    #: Measures ``minutes``; other processes on the machine do not use them up.
-    _clock: Callable[[], float] = staticmethod(time.process_time)
 
     def __init__(
         self,
@@ -187,7 +184,7 @@ class _Estimator(BaseEstimator):
         spec = self._spec(sampled, seed) if automatic is None else automatic.spec
         run = Run(spec.checked(own_target=True), target=sampled)
         if automatic is not None:
-            automatic.attach(run, self._clock)
+            automatic.attach(run)
             self.plan_ = automatic.plan
         drive(run, _SLICE_S)
         network = run.target if sampled is target else target.to(run.device, run.target.dtype)
@@ -222,7 +219,7 @@ class _Estimator(BaseEstimator):
         if self.settings:
             raise BnnvizError("settings require a sampler. Specify it by sampler=.", "settings")
         given = {name for name in _COUNTS if getattr(self, name) is not None}
-        return automatic(self._spec(target, seed), given, self.minutes, target, clock=self._clock)
+        return automatic(self._spec(target, seed), given, self.minutes, target)
 
     def _keep(self, run: Run, target: BNN, held_out: bool) -> Self:
         """Keep the draws, as weights of ``target``."""

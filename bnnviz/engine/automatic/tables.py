@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,11 +50,11 @@ class AutomaticRun:
     plan: SamplerPlan
     minutes: float
 
-    def attach(self, run: Run, clock: Callable[[], float] | None = None) -> None:
+    def attach(self, run: Run) -> None:
         """Record the choice in a run and limit its time (`Limit`)."""
         run.notes.append(Message("remark", text=self.plan.sentence))
         run.minutes = self.minutes
-        Limit(run, self.plan.seconds, clock)
+        Limit(run, self.plan.seconds)
 
 
 def units(rows: int) -> int:
@@ -68,7 +67,6 @@ def automatic(
     given: Collection[str],
     minutes: float = MINUTES,
     target: BNN | None = None,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> AutomaticRun:
     """Choose the open settings of a spec."""
     if not minutes > 0:
@@ -76,7 +74,7 @@ def automatic(
     if target is None:
         spec, target = _filled(spec, given)
     chains = spec.chains if "chains" in given else CHAINS
-    found = plan(target, 60 * minutes, chains=chains, device=spec.device, seed=spec.seed, clock=clock)
+    found = plan(target, 60 * minutes, chains=chains, device=spec.device, seed=spec.seed)
     if (family := spec.target_settings.get("family", "auto")) != "auto":
         found = replace(found, sentence=f"{found.sentence} The likelihood is {family}.")
     kept = {name: getattr(spec, name) for name in _OF_PLAN if name in given}
@@ -106,16 +104,15 @@ def _filled(spec: Spec, given: Collection[str]) -> tuple[Spec, BNN]:
 
 
 class Limit:
-    """End a run after some seconds in any phase, with the draws so far."""
+    """End a run after some seconds of computing time in any phase, with the draws so far."""
 
-    def __init__(self, run: AnyRun, seconds: float, clock: Callable[[], float] | None = None) -> None:
-        self._run, self._clock = run, clock or (lambda: run.seconds)
-        self._begun, self._seconds = self._clock(), seconds
+    def __init__(self, run: AnyRun, seconds: float) -> None:
+        self._run, self._begun, self._seconds = run, run.device_seconds, seconds
         self._next = _FIRST * seconds
         run.on_work.append(self._check)
 
     def _check(self) -> None:
-        run, passed = self._run, self._clock() - self._begun
+        run, passed = self._run, self._run.device_seconds - self._begun
         if run.finished:
             return
         if passed >= self._seconds:
