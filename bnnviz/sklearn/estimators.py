@@ -38,7 +38,7 @@ from bnnviz.engine.automatic.plan import MINUTES
 from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, suggest, units
 from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation import predictive_distribution as predicting
-from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.evaluation.baselines import compared
 from bnnviz.engine.evaluation.metrics import NetworkDraws, measure
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution, conformalised
@@ -238,11 +238,9 @@ class _Estimator(BaseEstimator):
 
     def _judged(self, run: Run) -> Message | None:
         """Return the verdict by the held-out rows."""
-        found = {
-            "metrics": measure(*self.posterior_[:3]),
-            "baselines": baselines(self.posterior_.target.data_set),
-            "rhat_function_max": None if np.isnan(self.rhat_) else self.rhat_,
-        }
+        metrics = measure(*self.posterior_[:3])
+        found = {"metrics": metrics, "rhat_function_max": None if np.isnan(self.rhat_) else self.rhat_}
+        found |= compared(metrics["row_scores"], self.posterior_.target.data_set)
         return verdict(found, True, run.sampler.traits.converges, [self._remedy()])
 
     def _remedy(self) -> Remedy:

@@ -89,7 +89,7 @@ def test_the_crps_of_draws_is_that_of_the_mixture_without_bias(parts: int, draws
         [
             diagnostics.crps_of_draws(
                 means[:, None] + sds[:, None, None] * rng.standard_normal((parts, draws, 3)), observed
-            )
+            ).mean()
             for _ in range(4000)
         ]
     )
@@ -102,7 +102,7 @@ def test_the_crps_of_counts_is_the_sum_over_counts() -> None:
     k = np.arange(200)[:, None]
     exact = np.square(law.cdf(k) - (k >= observed)).sum(0).mean()
     drawn = law.rvs((20, 1, 2000, 3), random_state=np.random.default_rng(0))
-    found = np.array([diagnostics.crps_of_draws(one, observed) for one in drawn])
+    found = np.array([diagnostics.crps_of_draws(one, observed).mean() for one in drawn])
     assert abs(found.mean() - exact) < 4 * found.std(ddof=1) / np.sqrt(20)
     assert found.std(ddof=1) < 0.05 * exact
 
