@@ -165,8 +165,8 @@ class WithPredictions:
         Returns
         -------
         Relevance
-            ``names``, the total ``effect`` of each column with its interval ``low`` to ``high``, and the learned
-            ``scale`` of its weights. `bnnviz.plots.relevance` plots it.
+            ``names``, the total ``effect`` of each column with its interval ``low`` to ``high`` and its ``direction``
+            (rises, falls or mixed), and the learned ``scale`` of its weights. `bnnviz.plots.relevance` plots it.
 
         Raises
         ------

@@ -364,13 +364,13 @@ class BNNRegressor(RegressorMixin, _Estimator):
         found = self.predict_distribution(X, ())
         return (found.mean, found.sd) if return_std else found.mean
 
-    def predict_interval(self, X: Any, coverage: float = 0.95, conformal: bool = False) -> np.ndarray:
+    def predict_interval(self, X: Any, coverage: float = 0.9, conformal: bool = False) -> np.ndarray:
         """Return central predictive intervals, (rows, 2) or (rows, outputs, 2).
 
         Parameters
         ----------
         X : array_like, shape (rows, inputs)
-        coverage : float, default 0.95
+        coverage : float, default 0.9
         conformal : bool, default False
             Whether to correct the intervals by the held-out rows (``validation_fraction``), so that they cover at least
             ``coverage`` of new rows like these.

@@ -68,8 +68,8 @@ class Encoder:
         parts = [np.where(missing, self._medians, numbers), missing[:, self._gaps]]
         for key in self._categories:
             levels = self.levels[key]
-            codes = pandas.Categorical(frame[key].fillna(_NO_VALUE), categories=levels).codes
-            parts.append(codes[:, None] == np.arange(len(levels)))
+            places = pandas.Index(levels).get_indexer(frame[key].fillna(_NO_VALUE))
+            parts.append(places[:, None] == np.arange(len(levels)))
         return np.hstack(parts, dtype=float)
 
     def _numbers_of(self, frame: pd.DataFrame) -> np.ndarray:
