@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import ModuleType
 
 from bnnviz import optional
@@ -9,6 +10,7 @@ from bnnviz import optional
 _ARVIZ, _LEARN = "arviz_stats", "sklearn"
 
 
+@cache  # it is called for every column
 def array_stats() -> ModuleType:
     """Import the array functions of ArviZ."""
     return optional.require(f"{_ARVIZ}.base", "Effective sample sizes, R-hat and densities need").array_stats

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
@@ -127,7 +128,9 @@ class Limit:
             self._next *= _LATER
             if run.store.common(run.alive) < _FEWEST:
                 return
-            found = measured_mixing(run, Predictor(run.target))
+            begun = time.thread_time()
+            found = measured_mixing(run, Predictor(run.target), weights=False)
+            self._seconds -= time.thread_time() - begun  # a look is part of the time
             if found.rhat <= GOOD_RHAT and found.least >= ENOUGH:
                 self._end(f"the predictions have converged (R-hat {found.rhat:.3f}, ESS {found.least:,.0f} at least)")
 

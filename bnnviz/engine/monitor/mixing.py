@@ -172,13 +172,16 @@ def rhat_tone(rhat: float, run: AnyRun) -> str:
     return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT and run.sampler.traits.converges else ""
 
 
-def measured_mixing(run: AnyRun, predictor: Predictor | None) -> MixingEss:
-    """Return the metrics of a finished run from at most 20,000 evenly thinned draws; unknown if too expensive."""
+def measured_mixing(run: AnyRun, predictor: Predictor | None, weights: bool = True) -> MixingEss:
+    """Return the metrics of the draws, of at most 20,000 evenly thinned; unknown if too expensive.
+
+    Without ``weights``, those of weights in canonical order are left out.
+    """
     values = _Values(run, predictor, FINISHED.points)
     least = min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
     draws = int(min(FINISHED.draws, FINISHED.work / values.work))
     if not draws or draws < least:
         return MixingEss()
     ordered = _OrderedWeights(run, FINISHED.weights)
-    in_order = int(min(_ORDERED, FINISHED.work / ordered.work))
+    in_order = int(min(_ORDERED, FINISHED.work / ordered.work)) if weights else 0
     return _measured(values.values(draws), ordered.values(in_order) if in_order and in_order >= least else None)
