@@ -23,7 +23,9 @@ from bnnviz import optional
 from bnnviz.diagnostics.packages import has_learn, learn_metrics
 from bnnviz.diagnostics.predictive.calibration import calibration_error
 
-_PARTNERS = 30  # components compared with all components of a mixture, for its mean distance from itself
+# Fewest components compared with all components of a mixture, for its mean distance from itself, and distances with
+# more: with all, the score of a mixture with a few components far away cannot be negative.
+_PARTNERS, _DISTANCES = 30, 20_000_000
 _ROOT = np.sqrt(2 * np.pi)
 # Metrics computed by scikit-learn.
 _SKLEARN_BINARY = ("precision", "recall", "specificity", "f1", "auc")
@@ -207,7 +209,8 @@ def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> 
 def _crps(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """Return the continuous ranked probability score (rows,) of equal mixtures of normals."""
     toward = _mean_distance(observed - means, sds[:, None]).mean(0)
-    partners = np.linspace(0, len(means) - 1, min(len(means), _PARTNERS)).astype(int)
+    count = min(len(means), max(_PARTNERS, _DISTANCES // max(means.size, 1)))
+    partners = np.linspace(0, len(means) - 1, count).astype(int)
     between = [_mean_distance(means - means[k], np.sqrt(sds**2 + sds[k] ** 2)[:, None]).mean(0) for k in partners]
     return toward - np.mean(between, axis=0) / 2
 
