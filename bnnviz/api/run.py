@@ -22,6 +22,7 @@ from bnnviz.api.predict import WithPredictions
 from bnnviz.api.recorded import PublicRecording
 from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.automatic.tables import Limit
+from bnnviz.engine.automatic.tables import automatic as choose
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import reader, warm_start
@@ -386,7 +387,7 @@ def start(
     chosen = None
     if chooses:
         named = {name for name in ("draws", "warmup", "chains") if run[name] != getattr(Spec, name)}
-        chosen = automatic.choose(spec, own, named | set(target_settings or {}), minutes)
+        chosen = choose(spec, named | set(target_settings or {}), minutes, own)
         spec = chosen.spec
     if start is not None:
         spec = _from_there(spec, start, start_from, own)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -59,44 +59,27 @@ _TIMES = 4  # factor by which to raise insufficient draws or time
 _COUNTS = {"draws": 250, "warmup": 250, "chains": 4}  # if the sampler is named
 
 
+@dataclass(eq=False, repr=False)
 class _Estimator(BaseEstimator):
     """Base class of regressor and classifier: `fit` samples the posterior, and `predict_distribution` evaluates it."""
 
     task: ClassVar[str]
 
-    def __init__(
-        self,
-        hidden: int | Sequence[int] | None = None,
-        activation: str = "tanh",
-        sampler: str = AUTO,
-        minutes: float = MINUTES,
-        settings: Mapping[str, Any] | None = None,
-        draws: int | None = None,
-        warmup: int | None = None,
-        chains: int | None = None,
-        linear_path: bool = DEFAULTS["linear_path"],
-        prior: str = DEFAULTS["prior"],
-        prior_sd: float = 1.0,
-        device: str = "auto",
-        random_state: Any = None,
-        likelihood: str = "auto",
-        validation_fraction: float = 0.0,
-    ) -> None:
-        self.hidden = hidden
-        self.activation = activation
-        self.sampler = sampler
-        self.minutes = minutes
-        self.settings = settings
-        self.draws = draws
-        self.warmup = warmup
-        self.chains = chains
-        self.linear_path = linear_path
-        self.prior = prior
-        self.prior_sd = prior_sd
-        self.device = device
-        self.random_state = random_state
-        self.likelihood = likelihood
-        self.validation_fraction = validation_fraction
+    hidden: int | Sequence[int] | None = None
+    activation: str = "tanh"
+    sampler: str = AUTO
+    minutes: float = MINUTES
+    settings: Mapping[str, Any] | None = None
+    draws: int | None = None
+    warmup: int | None = None
+    chains: int | None = None
+    linear_path: bool = DEFAULTS["linear_path"]
+    prior: str = DEFAULTS["prior"]
+    prior_sd: float = 1.0
+    device: str = "auto"
+    random_state: Any = None
+    likelihood: str = "auto"
+    validation_fraction: float = 0.0
 
     def _fit_inputs(
         self, X: Any, y: Any, sample_weight: Any, **checks: Any
@@ -384,6 +367,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         return np.stack([found.quantiles[tail], found.quantiles[1 - tail]], axis=-1)
 
 
+@dataclass(eq=False, repr=False)
 class BNNClassifier(ClassifierMixin, _Estimator):
     """Bayesian neural network classifier with the parameters of `BNNRegressor`.
 
@@ -411,45 +395,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):
     ['left', 'right']
     """
 
-    task = "classification"
-
-    def __init__(
-        self,
-        hidden: int | Sequence[int] | None = None,
-        activation: str = "tanh",
-        sampler: str = AUTO,
-        minutes: float = MINUTES,
-        settings: Mapping[str, Any] | None = None,
-        draws: int | None = None,
-        warmup: int | None = None,
-        chains: int | None = None,
-        linear_path: bool = DEFAULTS["linear_path"],
-        prior: str = DEFAULTS["prior"],
-        prior_sd: float = 1.0,
-        device: str = "auto",
-        random_state: Any = None,
-        likelihood: str = "auto",
-        validation_fraction: float = 0.0,
-        class_weight: Mapping[Any, float] | str | None = None,
-    ) -> None:
-        super().__init__(
-            hidden=hidden,
-            activation=activation,
-            sampler=sampler,
-            minutes=minutes,
-            settings=settings,
-            draws=draws,
-            warmup=warmup,
-            chains=chains,
-            linear_path=linear_path,
-            prior=prior,
-            prior_sd=prior_sd,
-            device=device,
-            random_state=random_state,
-            likelihood=likelihood,
-            validation_fraction=validation_fraction,
-        )
-        self.class_weight = class_weight
+    task: ClassVar[str] = "classification"
+    class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Sample the posterior of the weights.

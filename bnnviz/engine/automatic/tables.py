@@ -66,10 +66,11 @@ def units(rows: int) -> int:
 def automatic(
     spec: Spec,
     given: Collection[str],
-    minutes: float = MINUTES,
+    minutes: float | None = None,
     target: BNN | None = None,
 ) -> AutomaticRun:
-    """Choose the open settings of a spec."""
+    """Choose the open settings of a spec; by default for `MINUTES`."""
+    minutes = MINUTES if minutes is None else minutes
     if not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     if target is None:
