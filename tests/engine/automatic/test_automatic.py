@@ -64,14 +64,6 @@ def hmc_run(draws: int = 500) -> Run:
     return Run(spec.checked(own_target=True), target=network())
 
 
-def test_a_run_ends_when_its_time_is_up() -> None:
-    run = hmc_run(draws=20_000)
-    Limit(run, 0.5)
-    drive(run, 0.05)
-    assert run.phase == "done" and 0 < run.store.common(run.alive) < 20_000
-    assert run.notes[-1].code == "ended_early"
-
-
 @pytest.mark.parametrize("sampler", ["nuts", "bps", "sghmc", "pmcnet", "map"])
 def test_every_sampler_ends_in_time(sampler: str) -> None:
     """A warm-up of so many moves would take far longer."""
@@ -82,6 +74,7 @@ def test_every_sampler_ends_in_time(sampler: str) -> None:
     begun = time.process_time()
     run = bnnviz.sample(potential, sampler, dim=3, draws=10**6, warmup=10**6, chains=2, minutes=1 / 60)
     assert run.phase == "done" and time.process_time() - begun < 7
+    assert any(note.code == "ended_early" for note in run.summary()["notes"])
     if sampler != "map":
         assert run.draws.shape[1] > 1
 
