@@ -62,13 +62,11 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
         values |= {"ratio": ratio, "ratio_se": error}
         worse = sum(ratio > limit + error for limit in _RATIOS)
         level = max(level, worse)
-        score, side = "log loss" if classes else "error (CRPS)", "smaller" if ratio < 1 else "larger"
+        score, off = "log loss" if classes else "error (CRPS)", abs(ratio - 1)
+        side = f"is {off:.0%} ± {error:.0%} {'smaller' if ratio < 1 else 'larger'} than"
+        side = side if off >= 0.005 else f"equals (± {error:.0%})"
         advice = ", which predicts better" if worse else ""
-        findings.insert(
-            0,
-            f"the {score} is {abs(ratio - 1):.0%} ± {error:.0%} {side} than that of the best simple model"
-            f" ({model}){advice}",
-        )
+        findings.insert(0, f"the {score} {side} that of the best simple model ({model}){advice}")
     if not held_out or count < _FEWEST:
         level = max(level, 1)
         findings += [f"{count} {'row is' if count == 1 else 'rows are'} too few to judge"] if count < _FEWEST else []
