@@ -381,7 +381,7 @@ def _error(values: np.ndarray) -> float:
 
 
 def _verdicts(seconds: float, report: Report) -> Iterator[Row]:
-    """Correlate the verdict on held-out rows with the error on test rows, relative to the best simple model."""
+    """Correlate the score of the verdict, on held-out rows, with the error on test rows, relative to a simple model."""
     found = []
     with one_thread(), threadpool_limits(1):
         for name, make in TABLES.items():
@@ -389,15 +389,17 @@ def _verdicts(seconds: float, report: Report) -> Iterator[Row]:
             fit, test = table.splits()[0]
             for label, given in RUNS.items():
                 report(f"{name}, {label}.")
-                level, ratio = _judged(table, fit, test, given | {"minutes": given.get("minutes", seconds / 60)})
-                found.append((name, label, level, ratio))
-                report(f"{LEVELS_OF_VERDICT[level]}; ratio {ratio:.2f}.")
-    correlation = float(spearmanr([each[2] for each in found], [each[3] for each in found]).statistic)
-    yield Row("rank correlation of verdict and error", correlation, "", Goal(">=", 0.8), {"runs": found})
+                judged = _judged(table, fit, test, given | {"minutes": given.get("minutes", seconds / 60)})
+                found.append((name, label, *judged))
+                report("{}; ratio {:.2f}, on test rows {:.2f}.".format(LEVELS_OF_VERDICT[judged[0]], *judged[1:]))
+    levels, scores, errors = zip(*(each[2:] for each in found), strict=True)
+    for metric, ranks, goal in (("score", scores, Goal(">=", 0.8)), ("level", levels, None)):
+        correlation = float(spearmanr(ranks, errors).statistic)
+        yield Row(f"rank correlation of the verdict's {metric} and error", correlation, "", goal, {"runs": found})
 
 
-def _judged(table: Table, fit: np.ndarray, test: np.ndarray, given: dict[str, Any]) -> tuple[int, float]:
-    """Return the level of the verdict, and the error on test rows relative to that of the best simple model."""
+def _judged(table: Table, fit: np.ndarray, test: np.ndarray, given: dict[str, Any]) -> tuple[int, float, float]:
+    """Return level and score of the verdict, and the error on test rows relative to that of the best simple model."""
     x, y = SimpleImputer(add_indicator=True).fit_transform(table.x), table.y
     classes = table.task == "classification"
     model = (BNNClassifier if classes else BNNRegressor)(validation_fraction=0.2, random_state=0, **given)
@@ -413,8 +415,9 @@ def _judged(table: Table, fit: np.ndarray, test: np.ndarray, given: dict[str, An
         predicted = model.predict_distribution(x[test], tuple(LEVELS))
         quantiles = np.array([predicted.quantiles[level] for level in LEVELS])
         ours = figures_of_numbers(Numbers(predicted.mean, quantiles, np.zeros(len(test))), y[test])["crps"]
-    best = min(each["nll" if classes else "crps"] for each in simple.values())
-    return LEVELS_OF_VERDICT.index(model.verdict_.code), ours / best
+    best = min(float(each.scores.mean()) for each in simple.values())
+    verdict = model.verdict_
+    return LEVELS_OF_VERDICT.index(verdict.code), verdict.values["ratio"], ours / best
 
 
 CASES: dict[str, Case] = {name: partial(_case, name) for name in TABLES} | {"verdicts": _verdicts}

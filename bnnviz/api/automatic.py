@@ -6,8 +6,7 @@ from typing import Any
 
 from bnnviz import targets
 from bnnviz.data import UserTable
-from bnnviz.engine.automatic.plan import MINUTES
-from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, is_table
+from bnnviz.engine.automatic.tables import DEFAULTS, is_table
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
@@ -42,8 +41,3 @@ def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:
     if others["settings"]:
         raise BnnvizError("settings require a sampler. Specify it by sampler=.", "settings")
     return True
-
-
-def choose(spec: Spec, target: BNN | None, given: set[str], minutes: float | None) -> AutomaticRun:
-    """Return the choice of a pilot; arguments as in `bnnviz.engine.automatic.tables.automatic`."""
-    return automatic(spec, given, MINUTES if minutes is None else minutes, target)

@@ -12,9 +12,8 @@ import torch
 from bnnviz.api.seeds import Seed, number
 from bnnviz.data import UserTable
 from bnnviz.data.tables import arrays, source
-from bnnviz.data.tables.columns import listed
 from bnnviz.data.tables.encoder import Imputed
-from bnnviz.data.tables.new_rows import NewRows, read_rows
+from bnnviz.data.tables.new_rows import NewRows, check_lacking, read_rows
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import NetworkDraws
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution, conformalised
@@ -165,8 +164,8 @@ class WithPredictions:
         Returns
         -------
         Relevance
-            ``names``, the total ``effect`` of each column with its interval ``low`` to ``high``, and the learned
-            ``scale`` of its weights. `bnnviz.plots.relevance` plots it.
+            ``names``, the total ``effect`` of each column with its interval ``low`` to ``high`` and its ``direction``
+            (rises, falls or mixed), and the learned ``scale`` of its weights. `bnnviz.plots.relevance` plots it.
 
         Raises
         ------
@@ -250,13 +249,7 @@ def encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray | 
 def _by_name(x: Any, target: BNN) -> np.ndarray:
     """Return the columns of a frame in the order of the training data."""
     frame, names = source.frame_of(x), target.input_names
-    lacking = [name for name in names if name not in frame]
-    if lacking:
-        raise BnnvizError(
-            f"The frame lacks columns that the network was trained on ({listed(lacking)}); it has"
-            f" {listed(list(frame))}.",
-            "x",
-        )
+    check_lacking(list(frame), names, "The frame")
     return arrays.numbers("rows", frame[list(names)] if names else frame)
 
 

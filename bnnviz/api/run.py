@@ -22,6 +22,7 @@ from bnnviz.api.predict import WithPredictions
 from bnnviz.api.recorded import PublicRecording
 from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.automatic.tables import Limit
+from bnnviz.engine.automatic.tables import automatic as choose
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import reader, warm_start
@@ -345,8 +346,9 @@ def start(
         randomly selected draws. Random draws are selected without replacement if possible, and in proportion to their
         weights.
     minutes : float, optional
-        Time limit in minutes. The search for starting points takes at most 30 % of it, and the warm-up ends after 70 %.
-        With ``auto`` it includes the pilot, and the default is 2.
+        Limit of the computing time (CPU time of the run's thread, or time on the GPU), which the load of the machine
+        does not change. The search for starting points takes at most 30 % of it, and the warm-up ends after 70 %. With
+        ``auto`` it includes the pilot, and the default is 0.25.
     **unknown
         Unknown arguments raise an error with a suggestion.
 
@@ -385,7 +387,7 @@ def start(
     chosen = None
     if chooses:
         named = {name for name in ("draws", "warmup", "chains") if run[name] != getattr(Spec, name)}
-        chosen = automatic.choose(spec, own, named | set(target_settings or {}), minutes)
+        chosen = choose(spec, named | set(target_settings or {}), minutes, own)
         spec = chosen.spec
     if start is not None:
         spec = _from_there(spec, start, start_from, own)

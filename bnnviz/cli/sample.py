@@ -191,7 +191,7 @@ def _sample(
     minutes: float | None,
 ) -> int:
     """Choose the settings that are not given by a pilot, unless ``given`` is None; sample; return the exit code."""
-    from bnnviz.engine.automatic.tables import MINUTES, Limit, automatic
+    from bnnviz.engine.automatic.tables import Limit, automatic
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.viewed_run import ViewedRun
 
@@ -203,7 +203,7 @@ def _sample(
         try:
             with progress() as bar:
                 bar.add_task("pilot", total=None)
-                chosen = automatic(spec, given, MINUTES if minutes is None else minutes)
+                chosen = automatic(spec, given, minutes)
         except KeyboardInterrupt:
             say("stopped; no sampler was chosen and nothing was kept.")
             return INTERRUPTED

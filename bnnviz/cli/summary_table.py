@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _SHOWN_COORDINATES = 20
 
 #: Entries that tables for people omit: the header, and those in messages below the table.
-_LEFT_OUT = {"baselines", "format", "metrics", "verdict", "phase", "spacing", "device_seconds"}
+_LEFT_OUT = {"baselines", "relative_score", "format", "metrics", "verdict", "phase", "spacing", "device_seconds"}
 
 
 def print_summary(summary: dict[str, Any], as_json: bool, details: bool = True) -> None:

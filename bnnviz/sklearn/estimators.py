@@ -13,10 +13,9 @@ Examples
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,7 +38,7 @@ from bnnviz.engine.automatic.plan import MINUTES
 from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, suggest, units
 from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation import predictive_distribution as predicting
-from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.evaluation.baselines import compared
 from bnnviz.engine.evaluation.metrics import NetworkDraws, measure
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution, conformalised
@@ -60,46 +59,27 @@ _TIMES = 4  # factor by which to raise insufficient draws or time
 _COUNTS = {"draws": 250, "warmup": 250, "chains": 4}  # if the sampler is named
 
 
+@dataclass(eq=False, repr=False)
 class _Estimator(BaseEstimator):
     """Base class of regressor and classifier: `fit` samples the posterior, and `predict_distribution` evaluates it."""
 
     task: ClassVar[str]
-    #: Measures ``minutes``; other processes on the machine do not use them up.
-    _clock: Callable[[], float] = staticmethod(time.process_time)
 
-    def __init__(
-        self,
-        hidden: int | Sequence[int] | None = None,
-        activation: str = "tanh",
-        sampler: str = AUTO,
-        minutes: float = MINUTES,
-        settings: Mapping[str, Any] | None = None,
-        draws: int | None = None,
-        warmup: int | None = None,
-        chains: int | None = None,
-        linear_path: bool = DEFAULTS["linear_path"],
-        prior: str = DEFAULTS["prior"],
-        prior_sd: float = 1.0,
-        device: str = "auto",
-        random_state: Any = None,
-        likelihood: str = "auto",
-        validation_fraction: float = 0.0,
-    ) -> None:
-        self.hidden = hidden
-        self.activation = activation
-        self.sampler = sampler
-        self.minutes = minutes
-        self.settings = settings
-        self.draws = draws
-        self.warmup = warmup
-        self.chains = chains
-        self.linear_path = linear_path
-        self.prior = prior
-        self.prior_sd = prior_sd
-        self.device = device
-        self.random_state = random_state
-        self.likelihood = likelihood
-        self.validation_fraction = validation_fraction
+    hidden: int | Sequence[int] | None = None
+    activation: str = "tanh"
+    sampler: str = AUTO
+    minutes: float = MINUTES
+    settings: Mapping[str, Any] | None = None
+    draws: int | None = None
+    warmup: int | None = None
+    chains: int | None = None
+    linear_path: bool = DEFAULTS["linear_path"]
+    prior: str = DEFAULTS["prior"]
+    prior_sd: float = 1.0
+    device: str = "auto"
+    random_state: Any = None
+    likelihood: str = "auto"
+    validation_fraction: float = 0.0
 
     def _fit_inputs(
         self, X: Any, y: Any, sample_weight: Any, **checks: Any
@@ -187,7 +167,7 @@ class _Estimator(BaseEstimator):
         spec = self._spec(sampled, seed) if automatic is None else automatic.spec
         run = Run(spec.checked(own_target=True), target=sampled)
         if automatic is not None:
-            automatic.attach(run, self._clock)
+            automatic.attach(run)
             self.plan_ = automatic.plan
         drive(run, _SLICE_S)
         network = run.target if sampled is target else target.to(run.device, run.target.dtype)
@@ -222,7 +202,7 @@ class _Estimator(BaseEstimator):
         if self.settings:
             raise BnnvizError("settings require a sampler. Specify it by sampler=.", "settings")
         given = {name for name in _COUNTS if getattr(self, name) is not None}
-        return automatic(self._spec(target, seed), given, self.minutes, target, clock=self._clock)
+        return automatic(self._spec(target, seed), given, self.minutes, target)
 
     def _keep(self, run: Run, target: BNN, held_out: bool) -> Self:
         """Keep the draws, as weights of ``target``."""
@@ -241,11 +221,9 @@ class _Estimator(BaseEstimator):
 
     def _judged(self, run: Run) -> Message | None:
         """Return the verdict by the held-out rows."""
-        found = {
-            "metrics": measure(*self.posterior_[:3]),
-            "baselines": baselines(self.posterior_.target.data_set),
-            "rhat_function_max": None if np.isnan(self.rhat_) else self.rhat_,
-        }
+        metrics = measure(*self.posterior_[:3])
+        found = {"metrics": metrics, "rhat_function_max": None if np.isnan(self.rhat_) else self.rhat_}
+        found |= compared(metrics["row_scores"], self.posterior_.target.data_set)
         return verdict(found, True, run.sampler.traits.converges, [self._remedy()])
 
     def _remedy(self) -> Remedy:
@@ -369,13 +347,13 @@ class BNNRegressor(RegressorMixin, _Estimator):
         found = self.predict_distribution(X, ())
         return (found.mean, found.sd) if return_std else found.mean
 
-    def predict_interval(self, X: Any, coverage: float = 0.95, conformal: bool = False) -> np.ndarray:
+    def predict_interval(self, X: Any, coverage: float = 0.9, conformal: bool = False) -> np.ndarray:
         """Return central predictive intervals, (rows, 2) or (rows, outputs, 2).
 
         Parameters
         ----------
         X : array_like, shape (rows, inputs)
-        coverage : float, default 0.95
+        coverage : float, default 0.9
         conformal : bool, default False
             Whether to correct the intervals by the held-out rows (``validation_fraction``), so that they cover at least
             ``coverage`` of new rows like these.
@@ -389,6 +367,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         return np.stack([found.quantiles[tail], found.quantiles[1 - tail]], axis=-1)
 
 
+@dataclass(eq=False, repr=False)
 class BNNClassifier(ClassifierMixin, _Estimator):
     """Bayesian neural network classifier with the parameters of `BNNRegressor`.
 
@@ -416,45 +395,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):
     ['left', 'right']
     """
 
-    task = "classification"
-
-    def __init__(
-        self,
-        hidden: int | Sequence[int] | None = None,
-        activation: str = "tanh",
-        sampler: str = AUTO,
-        minutes: float = MINUTES,
-        settings: Mapping[str, Any] | None = None,
-        draws: int | None = None,
-        warmup: int | None = None,
-        chains: int | None = None,
-        linear_path: bool = DEFAULTS["linear_path"],
-        prior: str = DEFAULTS["prior"],
-        prior_sd: float = 1.0,
-        device: str = "auto",
-        random_state: Any = None,
-        likelihood: str = "auto",
-        validation_fraction: float = 0.0,
-        class_weight: Mapping[Any, float] | str | None = None,
-    ) -> None:
-        super().__init__(
-            hidden=hidden,
-            activation=activation,
-            sampler=sampler,
-            minutes=minutes,
-            settings=settings,
-            draws=draws,
-            warmup=warmup,
-            chains=chains,
-            linear_path=linear_path,
-            prior=prior,
-            prior_sd=prior_sd,
-            device=device,
-            random_state=random_state,
-            likelihood=likelihood,
-            validation_fraction=validation_fraction,
-        )
-        self.class_weight = class_weight
+    task: ClassVar[str] = "classification"
+    class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Sample the posterior of the weights.

@@ -25,8 +25,8 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # which imports scipy.stats, half a second, at its first use
 import torch
-from scipy import interpolate, special, stats
 from torch import Tensor, distributions
 
 from bnnviz.errors import BnnvizError
@@ -188,10 +188,10 @@ def quantiles_of(pattern: str, prior: Any, shape: torch.Size) -> Quantiles | Cal
         return Quantiles(np.concatenate([-positive[:0:-1], positive]), np.concatenate([slopes[:0:-1], slopes]))
     if isinstance(prior, distributions.Distribution):
         prior = _of_torch(pattern, prior)
-    if isinstance(prior, stats.distributions.rv_frozen):
+    if isinstance(prior, scipy.stats.distributions.rv_frozen):
         z = np.arange(-_END, _END + _STEP / 2, _STEP)
-        quantiles = np.where(z < 0, prior.ppf(special.ndtr(z)), prior.isf(special.ndtr(-z)))
-        slopes = np.exp(stats.norm.logpdf(z) - prior.logpdf(quantiles))
+        quantiles = np.where(z < 0, prior.ppf(scipy.special.ndtr(z)), prior.isf(scipy.special.ndtr(-z)))
+        slopes = np.exp(scipy.stats.norm.logpdf(z) - prior.logpdf(quantiles))
         if not (np.isfinite(quantiles).all() and np.isfinite(slopes).all()):
             raise BnnvizError(f"The prior of {pattern!r} has no finite quantiles; give another one.", "prior")
         return Quantiles(quantiles, slopes)
@@ -209,10 +209,10 @@ def quantiles_of(pattern: str, prior: Any, shape: torch.Size) -> Quantiles | Cal
 def _of_torch(pattern: str, prior: distributions.Distribution) -> Any:
     """Return a distribution of torch as one of scipy.stats."""
     known = {
-        distributions.Normal: lambda p: stats.norm(p.loc.item(), p.scale.item()),
-        distributions.Laplace: lambda p: stats.laplace(p.loc.item(), p.scale.item()),
-        distributions.Cauchy: lambda p: stats.cauchy(p.loc.item(), p.scale.item()),
-        distributions.StudentT: lambda p: stats.t(p.df.item(), p.loc.item(), p.scale.item()),
+        distributions.Normal: lambda p: scipy.stats.norm(p.loc.item(), p.scale.item()),
+        distributions.Laplace: lambda p: scipy.stats.laplace(p.loc.item(), p.scale.item()),
+        distributions.Cauchy: lambda p: scipy.stats.cauchy(p.loc.item(), p.scale.item()),
+        distributions.StudentT: lambda p: scipy.stats.t(p.df.item(), p.loc.item(), p.scale.item()),
     }
     if type(prior) not in known or prior.batch_shape.numel() != 1:
         names = ", ".join(each.__name__ for each in known)
@@ -229,8 +229,8 @@ def _horseshoe(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # With the scale e^u, u has the density 1 / (pi cosh u); sums over equal steps converge exponentially.
     u, step = np.linspace(-60.0, 60.0, 2401, retstep=True)
     logs = np.linspace(-9.0, 46.0, 1001)
-    tails = special.ndtr(-np.exp(logs[:, None] - u)) @ (step / (np.pi * np.cosh(u)))
-    spline = interpolate.CubicSpline(-special.ndtri(tails), logs)
+    tails = scipy.special.ndtr(-np.exp(logs[:, None] - u)) @ (step / (np.pi * np.cosh(u)))
+    spline = scipy.interpolate.CubicSpline(-scipy.special.ndtri(tails), logs)
     quantiles = np.exp(spline(z[1:]))
     return np.concatenate([[0.0], quantiles]), np.concatenate([[0.0], quantiles * spline(z[1:], 1)])
 

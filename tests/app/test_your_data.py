@@ -110,7 +110,16 @@ def test_the_answer_has_every_part_and_no_markup_of_the_table() -> None:
         "probabilities": None,
     }
     text = answer_html(part, "<i>q", (3.0, 8.0))
-    for words in ("&lt;i&gt;q: 5.63 ± 0.51", "0.10", "0.50", "5.30 to 6.00", "4.80 to 6.50", "Far from", "2,400 draws"):
+    for words in (
+        "&lt;i&gt;q: 5.63 (4.80 to 6.50)",
+        "0.51",
+        "0.10",
+        "0.50",
+        "5.30 to 6.00",
+        "4.80 to 6.50",
+        "Far from",
+        "2,400 draws",
+    ):
         assert words in text, words
     of_classes = part | {
         "probabilities": np.array([0.2, 0.8]),

@@ -36,9 +36,9 @@ def test_each_row_has_a_line(recorded: tuple[Path, Path], tmp_path: Path, capsys
     run, _ = recorded
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("kind,x\na,1.5\nz,1\nb,\nc,40\n")
-    assert run_here(f"predict {run} --data {new} --out {out} --interval 0.8") == 0
+    assert run_here(f"predict {run} --data {new} --out {out} --interval 80") == 0
     rows = list(csv.DictReader(out.open()))
-    names = ["row", "mean", "sd", "epistemic_sd", "aleatoric_sd", "q10", "q50", "q90", "far", "notes"]
+    names = ["row", "lower_80", "median", "upper_80", "mean", "sd", "epistemic_sd", "aleatoric_sd", "far", "notes"]
     assert list(rows[0]) == names
     assert [row["row"] for row in rows] == ["1", "2", "3", "4"]
     assert "'z'" in rows[1]["notes"] and "x" in rows[2]["notes"] and rows[0]["notes"] == ""
@@ -58,7 +58,7 @@ def test_columns_of_the_file_are_kept_beside_the_predictions(
     asked = f"predict {recorded[0]} --data {new} --keep key --keep note --keep mean --out {out}"
     assert run_here(asked) == 0
     rows = list(csv.DictReader(out.open()))
-    assert list(rows[0])[:5] == ["row", "key", "note", "mean (given)", "mean"]
+    assert list(rows[0])[:5] == ["row", "key", "note", "mean (given)", "lower_90"]
     assert [(row["key"], row["note"], row["mean (given)"]) for row in rows] == [
         ("007", "one, two", "3"),
         ("0x1F", "NA", "-4"),
@@ -76,8 +76,14 @@ def test_known_observations_are_compared_with(recorded: tuple[Path, Path], capsy
     run, file = recorded
     assert run_here(f"predict {run} --data {file}") == 0
     printed = capsys.readouterr()
-    assert len(printed.out.splitlines()) == 61
-    assert "Compared with 60 observations: RMSE" in printed.err and "95 % intervals hold" in printed.err
+    rows = list(csv.DictReader(printed.out.splitlines()))
+    known = [float(row["y"]) for row in csv.DictReader(file.open())]
+    assert [float(row["observed"]) for row in rows] == pytest.approx(known, rel=1e-5)
+    for row in rows:
+        assert float(row["error"]) == pytest.approx(float(row["observed"]) - float(row["median"]), abs=1e-3)
+        assert row["inside"] == str(int(float(row["lower_90"]) <= float(row["observed"]) <= float(row["upper_90"])))
+    share = np.mean([row["inside"] == "1" for row in rows])
+    assert "Compared with 60 observations" in printed.err and f"{share:.1%} are between" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -160,9 +166,9 @@ def test_a_report_is_one_page_with_the_verdict(
 
 def test_corrected_intervals_are_written(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     run, file = recorded
-    assert run_here(f"predict {run} --data {file} --interval 0.5 --conformal") == 0
+    assert run_here(f"predict {run} --data {file} --interval 50 --conformal") == 0
     found = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     frame = bnnviz.recording(run).predict(file, (0.25, 0.5, 0.75), conformal=True)
-    assert [float(row["q75"]) for row in found] == pytest.approx(list(frame.quantiles[0.75]), rel=1e-5)
-    assert run_here(f"predict {run} --data {file} --interval 0.95 --conformal") == 2
+    assert [float(row["upper_50"]) for row in found] == pytest.approx(list(frame.quantiles[0.75]), rel=1e-5)
+    assert run_here(f"predict {run} --data {file} --interval 95 --conformal") == 2
     assert "held-out rows" in capsys.readouterr().err

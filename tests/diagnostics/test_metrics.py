@@ -73,6 +73,10 @@ def test_crps_and_coverage_of_a_mixture_agree_with_draws_from_it():
     each = np.abs(x - observed) - np.abs(x - other) / 2
     found = diagnostics.number_metrics(means, sds, observed).values
     assert abs(found["crps"] - each.mean()) / (each.std() / np.sqrt(len(each))) < 4
+    # Two of 100 components far away, one of which is the first: n of N at a distance d have the CRPS d (n / N)^2.
+    far = np.zeros((100, 1))
+    far[[0, 50]] = 1e9
+    assert diagnostics.number_metrics(far, np.ones(100), np.zeros(1)).values["crps"] == pytest.approx(4e5, rel=1e-3)
     # Rows drawn from the mixture itself are inside its intervals as often as these say.
     many = diagnostics.number_metrics(np.repeat(means, len(x), 1), sds, x).values
     for name, share in (("coverage_50", 0.5), ("coverage_90", 0.9)):
@@ -89,7 +93,7 @@ def test_the_crps_of_draws_is_that_of_the_mixture_without_bias(parts: int, draws
         [
             diagnostics.crps_of_draws(
                 means[:, None] + sds[:, None, None] * rng.standard_normal((parts, draws, 3)), observed
-            )
+            ).mean()
             for _ in range(4000)
         ]
     )
@@ -102,7 +106,7 @@ def test_the_crps_of_counts_is_the_sum_over_counts() -> None:
     k = np.arange(200)[:, None]
     exact = np.square(law.cdf(k) - (k >= observed)).sum(0).mean()
     drawn = law.rvs((20, 1, 2000, 3), random_state=np.random.default_rng(0))
-    found = np.array([diagnostics.crps_of_draws(one, observed) for one in drawn])
+    found = np.array([diagnostics.crps_of_draws(one, observed).mean() for one in drawn])
     assert abs(found.mean() - exact) < 4 * found.std(ddof=1) / np.sqrt(20)
     assert found.std(ddof=1) < 0.05 * exact
 

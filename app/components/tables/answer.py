@@ -24,17 +24,16 @@ def _of_numbers(part: dict[str, Any], target: str, span: tuple[float, float]) ->
     sd = part["epistemic_sd"] if part["sd"] is None else part["sd"]
     levels = {level: _text(value, sd) for level, value in part["quantiles"].items()}
     rows = [
+        ("median", levels[0.5]),
+        ("90% interval: lower to upper", f"{levels[0.05]} to {levels[0.95]}"),
+        ("50% interval", f"{levels[0.25]} to {levels[0.75]}"),
         ("mean", _text(part["mean"], sd)),
         ("sd", _text(sd, sd)),
-        ("epistemic: the draws differ, more data would help", _text(part["epistemic_sd"], sd)),
+        ("epistemic sd: the draws differ, more data would help", _text(part["epistemic_sd"], sd)),
     ]
     if part["sd"] is not None:
-        rows.append(("aleatoric: noise, which stays", _text(part["aleatoric_sd"], sd)))
-    rows += [
-        ("50 % interval", f"{levels[0.25]} to {levels[0.75]}"),
-        ("90 % interval", f"{levels[0.05]} to {levels[0.95]}"),
-    ]
-    heading = f"{html.escape(target)}: {_text(part['mean'], sd)} ± {_text(sd, sd)}"
+        rows.append(("aleatoric sd: noise, which stays", _text(part["aleatoric_sd"], sd)))
+    heading = f"{html.escape(target)}: {levels[0.5]} ({levels[0.05]} to {levels[0.95]})"
     return f"<h3>{heading}</h3>{_bar(part['quantiles'], span)}{_table(rows)}"
 
 
@@ -50,7 +49,7 @@ def _bar(quantiles: dict[float, float], span: tuple[float, float]) -> str:
         return f"<i class='{name}' style='left:{place(first):.2f}%;width:{place(last) - place(first):.2f}%'></i>"
 
     middle = f"<b style='left:{place(0.5):.2f}%'></b>"
-    words = f"50 % and 90 % interval between {low:.4g} and {high:.4g}"
+    words = f"50% and 90% interval between {low:.4g} and {high:.4g}"
     inside = f"{interval('most', 0.05, 0.95)}{interval('half', 0.25, 0.75)}{middle}"
     return f"<div class='line' role='img' aria-label='{words}' title='{words}'>{inside}</div>"
 

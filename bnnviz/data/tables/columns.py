@@ -91,7 +91,7 @@ class Column:
 
 def present_in(values: np.ndarray) -> np.ndarray:
     """Return which floats are not nan, or which texts are not None."""
-    return np.array([value is not None for value in values], bool) if values.dtype == object else ~np.isnan(values)
+    return optional.require("pandas", "Reading a table needs").notna(values)
 
 
 def describe(key: str, found: Content, *, is_target: bool = False) -> Column:
@@ -260,7 +260,7 @@ def _names_rows(column: Column, found: Content) -> bool:
 
 
 def _check_categories(key: str, held: np.ndarray, found: Content) -> None:
-    counts = np.unique(held, return_counts=True)[1]
+    counts = optional.require("pandas", "Reading a table needs").Series(held).value_counts().to_numpy()
     if len(counts) > MOST_CATEGORIES:
         why = f"{len(counts):,} different texts, and at most {MOST_CATEGORIES} are one-hot encoded"
     elif 2 * (counts == 1).sum() > len(held):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -85,7 +85,7 @@ def read_rows(
         verbatim=keep,
         fewest=1,
     )
-    _check_lacking(list(found.frame), table.kinds, found.name)
+    check_lacking(list(found.frame), table.kinds, found.name)
     frame, row_notes = _typed(found, table.kinds)
     x, notes = table.encoder.encode(frame)
     row_notes = np.array([note or other for note, other in zip(row_notes, notes, strict=True)], dtype=object)
@@ -108,7 +108,7 @@ def matched(given: Any, kinds: Mapping[str, str]) -> pd.DataFrame:
     if not source.is_frame(given):
         raise BnnvizError(f"Give a DataFrame with the columns of the training rows ({listed(list(kinds))}).", "X")
     found = reading.read(given, "the frame")
-    _check_lacking(list(found.frame), kinds, found.name)
+    check_lacking(list(found.frame), kinds, found.name)
     return _typed(found, kinds)[0]
 
 
@@ -129,9 +129,9 @@ def _framed(x: np.ndarray, table: UserTable) -> pd.DataFrame:
     return optional.require("pandas", "Reading a table needs").DataFrame(x, columns=list(table.kinds))
 
 
-def _check_lacking(names: list[str], kinds: Mapping[str, str], name: str) -> None:
-    """Refuse a file that lacks a column."""
-    lacking = [key for key in kinds if key not in names]
+def check_lacking(names: list[str], needed: Iterable[str], name: str) -> None:
+    """Refuse a file or a frame that lacks a column."""
+    lacking = [key for key in needed if key not in names]
     if lacking:
         meant = nearest(lacking[0], names)
         hint = f"; it has {listed(names)}." if meant is None else f"; rename {meant} to {lacking[0]}."

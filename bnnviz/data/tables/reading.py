@@ -210,7 +210,9 @@ def _parsed(
         frame = _frame(layout, **given, dtype=str)
         return frame, mark or decimal_of(frame) or otherwise
     frame = _frame(layout, **given, decimal=mark, dtype=dict.fromkeys(texts, str))
-    whole = [key for key, cells in frame.select_dtypes("number").items() if not (cells % 1).any()]
+    numbers = frame.select_dtypes("number")
+    maybe = [key for key, cells in numbers.head(_SAMPLE).items() if not (cells % 1).any()]
+    whole = [key for key in maybe if not (numbers[key] % 1).any()]
     as_texts = _frame(layout, **given, usecols=whole, dtype=str) if whole else frame[[]]
     for key, cells in as_texts.items():
         if cells.drop_duplicates().str.match(_INEXACT).any():
@@ -224,7 +226,7 @@ def _frame(layout: _Layout, **how: Any) -> pd.DataFrame:
         # pandas cuts a row with more cells than names and warns.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         return pandas.read_csv(
-            io.StringIO(layout.body),
+            io.BytesIO(layout.body.encode()),  # as texts they would be converted piece by piece
             sep=layout.separator,
             names=layout.names,
             header=0 if layout.has_names else None,

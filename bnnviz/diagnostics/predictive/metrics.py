@@ -23,7 +23,9 @@ from bnnviz import optional
 from bnnviz.diagnostics.packages import learn_metrics
 from bnnviz.diagnostics.predictive.calibration import calibration_error
 
-_PARTNERS = 30  # components compared with all components of a mixture, for its mean distance from itself
+# Fewest components compared with all components of a mixture, for its mean distance from itself, and distances with
+# more: with all, the score of a mixture with a few components far away cannot be negative.
+_PARTNERS, _DISTANCES = 30, 20_000_000
 _ROOT = np.sqrt(2 * np.pi)
 # Metrics computed by scikit-learn.
 _SKLEARN_BINARY = ("precision", "recall", "specificity", "f1", "auc")
@@ -32,10 +34,11 @@ _LEAST = 1e-300  # minimum probability, so that logarithms are finite
 
 
 class Figures(NamedTuple):
-    """Metrics by name, None if undefined, and the reasons, by the same names."""
+    """Metrics by name, None if undefined, the reasons, by the same names, and the score of each row (CRPS or NLL)."""
 
     values: dict[str, float | None]
     unknown: dict[str, str]
+    scores: np.ndarray
 
 
 def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int = 1) -> Figures:
@@ -72,17 +75,17 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
     predicted, classes = probabilities.argmax(1), probabilities.shape[1]
     present = np.unique(observed)
     observed_share = np.maximum(probabilities[np.arange(len(observed)), observed].astype(float), _LEAST)
-    exact = np.eye(classes)[observed]
+    scores, exact = -np.log(observed_share), np.eye(classes)[observed]
     distance = ((probabilities - exact) ** 2).sum(1).mean()
     values: dict[str, float | None] = {
         "accuracy": float((predicted == observed).mean()),
-        "nll": float(-np.log(observed_share).mean()),
+        "nll": float(scores.mean()),
         "ece": calibration_error(probabilities, observed),
         "brier": float(distance / 2 if classes == 2 else distance),
     }
     if not optional.has("sklearn"):
         names = _SKLEARN_BINARY if classes == 2 else _SKLEARN_MULTICLASS
-        return Figures(values | dict.fromkeys(names), dict.fromkeys(names, without_learn()))
+        return Figures(values | dict.fromkeys(names), dict.fromkeys(names, without_learn()), scores)
     more, unknown = _of_two(observed, predicted, positive) if classes == 2 else _of_many(observed, predicted, present)
     aucs, sentence = _aucs(probabilities, observed, present, positive)
     more["auc"] = float(np.mean(aucs)) if aucs else None
@@ -90,7 +93,7 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
         more["auc_weighted"] = float(np.average(aucs, weights=exact.sum(0)[present])) if aucs else None
     if sentence:
         unknown |= dict.fromkeys((name for name in more if name.startswith("auc")), sentence)
-    return Figures(values | more, unknown)
+    return Figures(values | more, unknown, scores)
 
 
 def without_learn() -> str:
@@ -184,28 +187,29 @@ def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> 
     mse = float(np.mean((means.mean(0) - observed) ** 2))
     z = (observed - means) / sd
     log_density = np.logaddexp.reduce(-0.5 * z**2 - np.log(sd), axis=0) - np.log(len(means) * _ROOT)
-    below = scipy.special.ndtr(z).mean(0)
+    below, scores = scipy.special.ndtr(z).mean(0), _crps(means, sds, observed)
     values = {
         "mse": mse,
         "rmse": float(np.sqrt(mse)),
         "nll": float(-log_density.mean()),
         "coverage_50": float((np.abs(below - 0.5) <= 0.25).mean()),
         "coverage_90": float((np.abs(below - 0.5) <= 0.45).mean()),
-        "crps": float(_crps(means, sds, observed)),
+        "crps": float(scores.mean()),
     }
-    return Figures(values, {})
+    return Figures(values, {}, scores)
 
 
-def _crps(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> float:
-    """Return the mean continuous ranked probability score of equal mixtures of normals."""
-    toward = _mean_distance(observed - means, sds[:, None]).mean()
-    partners = np.linspace(0, len(means) - 1, min(len(means), _PARTNERS)).astype(int)
-    between = [_mean_distance(means - means[k], np.sqrt(sds**2 + sds[k] ** 2)[:, None]).mean() for k in partners]
-    return toward - np.mean(between) / 2
+def _crps(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Return the continuous ranked probability score (rows,) of equal mixtures of normals."""
+    toward = _mean_distance(observed - means, sds[:, None]).mean(0)
+    count = min(len(means), max(_PARTNERS, _DISTANCES // max(means.size, 1)))
+    partners = np.linspace(0, len(means) - 1, count).astype(int)
+    between = [_mean_distance(means - means[k], np.sqrt(sds**2 + sds[k] ** 2)[:, None]).mean(0) for k in partners]
+    return toward - np.mean(between, axis=0) / 2
 
 
-def crps_of_draws(drawn: np.ndarray, observed: np.ndarray) -> float:
-    r"""Estimate the mean continuous ranked probability score (CRPS) of mixtures with equal weights from draws.
+def crps_of_draws(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    r"""Estimate the continuous ranked probability score (CRPS) of each row, of mixtures with equal weights, from draws.
 
     It is :math:`E|X - y| - E|X - X'| / 2` (Gneiting and Raftery 2007, equation 21). The estimate is unbiased.
 
@@ -220,14 +224,14 @@ def crps_of_draws(drawn: np.ndarray, observed: np.ndarray) -> float:
     >>> import numpy as np
     >>> from bnnviz import diagnostics
     >>> diagnostics.crps_of_draws(np.array([[0.0, 2.0]])[..., None], np.array([1.0]))
-    0.0
+    array([0.])
     """
     parts, draws = drawn.shape[:2]
-    toward = np.abs(drawn - observed).mean()
+    toward = np.abs(drawn - observed).mean((0, 1))
     within = _sum_of_distances(drawn, 1).sum(0)
     between = _sum_of_distances(drawn.reshape(parts * draws, *drawn.shape[2:]), 0) - within
     apart = (between / draws**2 + within / (draws * (draws - 1))) / parts**2
-    return float(toward - apart.mean() / 2)
+    return toward - apart / 2
 
 
 def _sum_of_distances(values: np.ndarray, axis: int) -> np.ndarray:

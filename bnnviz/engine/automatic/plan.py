@@ -9,7 +9,6 @@ that precedes it in rank is preferred, because it profits from more time.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from bnnviz import samplers
 from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation.metrics import log_scale, network_draws
 from bnnviz.engine.evaluation.predictive_distribution import log_densities
+from bnnviz.engine.run.device import choose_device, computing_time
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Remedy
@@ -73,13 +73,13 @@ def plan(
     chains: int = CHAINS,
     device: str = "auto",
     seed: int = 0,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> SamplerPlan:
-    """Plan the run of a network in ``seconds``, an eighth of which the pilot takes."""
-    begun, bench = clock(), _Bench(target, chains, device, seed, clock)
+    """Plan the run of a network in ``seconds`` of computing time, an eighth of which the pilot takes."""
+    bench = _Bench(target, chains, device, seed, computing_time(choose_device(device)))
+    begun = bench.clock()
     plain_s = bench.gradient_seconds(_candidates()[0])
     found = _pilot(bench, _PILOT * seconds, _STEPS_COST * plain_s)
-    cost = clock() - begun
+    cost = bench.clock() - begun
     left = max(seconds - cost, 0.1 * seconds)
     best = _best(found) if found else None
     gradient_s = _STEPS_COST * plain_s if best is None else max(best.gradient_s, plain_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,11 +51,11 @@ class AutomaticRun:
     plan: SamplerPlan
     minutes: float
 
-    def attach(self, run: Run, clock: Callable[[], float] | None = None) -> None:
+    def attach(self, run: Run) -> None:
         """Record the choice in a run and limit its time (`Limit`)."""
         run.notes.append(Message("remark", text=self.plan.sentence))
         run.minutes = self.minutes
-        Limit(run, self.plan.seconds, clock)
+        Limit(run, self.plan.seconds)
 
 
 def units(rows: int) -> int:
@@ -66,17 +66,17 @@ def units(rows: int) -> int:
 def automatic(
     spec: Spec,
     given: Collection[str],
-    minutes: float = MINUTES,
+    minutes: float | None = None,
     target: BNN | None = None,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> AutomaticRun:
-    """Choose the open settings of a spec."""
+    """Choose the open settings of a spec; by default for `MINUTES`."""
+    minutes = MINUTES if minutes is None else minutes
     if not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     if target is None:
         spec, target = _filled(spec, given)
     chains = spec.chains if "chains" in given else CHAINS
-    found = plan(target, 60 * minutes, chains=chains, device=spec.device, seed=spec.seed, clock=clock)
+    found = plan(target, 60 * minutes, chains=chains, device=spec.device, seed=spec.seed)
     if (family := spec.target_settings.get("family", "auto")) != "auto":
         found = replace(found, sentence=f"{found.sentence} The likelihood is {family}.")
     kept = {name: getattr(spec, name) for name in _OF_PLAN if name in given}
@@ -106,16 +106,15 @@ def _filled(spec: Spec, given: Collection[str]) -> tuple[Spec, BNN]:
 
 
 class Limit:
-    """End a run after some seconds in any phase, with the draws so far."""
+    """End a run after some seconds of computing time in any phase, with the draws so far."""
 
-    def __init__(self, run: AnyRun, seconds: float, clock: Callable[[], float] | None = None) -> None:
-        self._run, self._clock = run, clock or (lambda: run.seconds)
-        self._begun, self._seconds = self._clock(), seconds
+    def __init__(self, run: AnyRun, seconds: float) -> None:
+        self._run, self._begun, self._seconds = run, run.device_seconds, seconds
         self._next = _FIRST * seconds
         run.on_work.append(self._check)
 
     def _check(self) -> None:
-        run, passed = self._run, self._clock() - self._begun
+        run, passed = self._run, self._run.device_seconds - self._begun
         if run.finished:
             return
         if passed >= self._seconds:
@@ -130,7 +129,9 @@ class Limit:
             self._next *= _LATER
             if run.store.common(run.alive) < _FEWEST:
                 return
-            found = measured_mixing(run, Predictor(run.target))
+            begun = time.thread_time()
+            found = measured_mixing(run, Predictor(run.target), weights=False)
+            self._seconds -= time.thread_time() - begun  # a look is part of the time
             if found.rhat <= GOOD_RHAT and found.least >= ENOUGH:
                 self._end(f"the predictions have converged (R-hat {found.rhat:.3f}, ESS {found.least:,.0f} at least)")
 

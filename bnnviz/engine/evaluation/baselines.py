@@ -1,15 +1,17 @@
-"""Score simple models on the held-out rows of a table: the mean, a linear model and boosting."""
+"""Score simple models on the held-out rows of a table (the mean, a linear model, boosting), and compare a network."""
 
 from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from bnnviz import optional
 from bnnviz.data import DataSet
 from bnnviz.diagnostics import number_metrics
+from bnnviz.diagnostics.predictive.metrics import Figures
 
 MEAN, LINEAR, BOOSTING = "mean", "linear model", "boosting"
 _MOST_ROWS, _MOST_INPUTS = 5000, 200  # maximum training rows, and inputs for boosting
@@ -19,9 +21,30 @@ _PENALTIES = np.logspace(-3, 3, 7)
 _LEAST = 1e-6
 
 
+def compared(scores: np.ndarray | None, data: DataSet) -> dict[str, Any]:
+    """Return the metrics of simple models (``baselines``), and the ratio to the best of them (``relative_score``).
+
+    ``scores`` (rows,) are those of a network at the held-out rows. The ratio of the mean scores has the standard error
+    of the paired differences between rows.
+    """
+    found = baselines(data)
+    result: dict[str, Any] = {"baselines": {name: each.values for name, each in found.items()}}
+    means = {name: mean for name, each in found.items() if (mean := float(each.scores.mean())) > 0}
+    if scores is None or len(scores) < 2 or not means:
+        return result
+    best = min(means, key=means.__getitem__)
+    ratio = float(scores.mean()) / means[best]
+    error = float((scores - ratio * found[best].scores).std(ddof=1)) / (means[best] * np.sqrt(len(scores)))
+    return result | {"relative_score": {"model": best, "ratio": ratio, "se": error}}
+
+
 @lru_cache(maxsize=16)
-def baselines(data: DataSet) -> dict[str, dict[str, float]]:
-    """Return scores by model, as in `bnnviz.measure`; {} for few rows, several outputs, or without scikit-learn."""
+def baselines(data: DataSet) -> dict[str, Figures]:
+    """Return ``nll`` on the network's scale and ``crps`` in the target's unit, or ``accuracy``, per baseline model.
+
+    Regressions are normal around a model's prediction with the sd of its errors on rows that were left out. Empty
+    without enough rows or scikit-learn, and for several outputs.
+    """
     (x, y), (x_test, y_test) = data.scaled("train"), data.scaled("test")
     if len(x) < _FEWEST or not len(x_test) or y.ndim > 1 or not optional.has("sklearn"):
         return {}
@@ -43,7 +66,7 @@ def _numbers(
     x_test: np.ndarray,
     y_test: np.ndarray,
     unit: float,
-) -> dict[str, dict[str, float]]:
+) -> dict[str, Figures]:
     from sklearn.dummy import DummyRegressor
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import RidgeCV
@@ -55,8 +78,9 @@ def _numbers(
     for name, model in models.items():
         model.fit(x, y)
         sd = max(float(np.sqrt(np.mean(np.square(y_left - model.predict(x_left))))), _LEAST)
-        values = number_metrics(model.predict(x_test)[None], np.array([sd]), y_test).values
-        found[name] = {"nll": values["nll"], "crps": unit * values["crps"], "rmse": unit * values["rmse"]}
+        values, _, scores = number_metrics(model.predict(x_test)[None], np.array([sd]), y_test)
+        kept = {"nll": values["nll"], "crps": unit * values["crps"], "rmse": unit * values["rmse"]}
+        found[name] = Figures(kept, {}, unit * scores)
     return found
 
 
@@ -68,7 +92,7 @@ def _classes(
     y_left: np.ndarray,
     x_test: np.ndarray,
     labels: np.ndarray,
-) -> dict[str, dict[str, float]]:
+) -> dict[str, Figures]:
     from sklearn.dummy import DummyClassifier
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -88,9 +112,9 @@ def _classes(
         probabilities = np.full((len(x_test), classes), _LEAST)
         probabilities[:, model.classes_.astype(int)] += model.predict_proba(x_test)
         probabilities /= probabilities.sum(1, keepdims=True)
-        own = probabilities[np.arange(len(labels)), labels]
+        scores = -np.log(probabilities[np.arange(len(labels)), labels])
         right = float((probabilities.argmax(1) == labels).mean())
-        found[name] = {"nll": float(-np.log(own).mean()), "accuracy": right}
+        found[name] = Figures({"nll": float(scores.mean()), "accuracy": right}, {}, scores)
     return found
 
 

@@ -143,8 +143,9 @@ def measure(
         otherwise estimated from simulated observations. ``confusion``: rows of each observed class (first axis) by
         predicted class, for the averaged predictive; ``confusion_per_draw``: its mean over single draws;
         ``confidence``: the mean over rows of the largest probability. ``unknown``: by metric, the reason why it is
-        undefined or needs scikit-learn. Also ``rows``, ``draws``, ``resamples``, ``class_names`` and ``weights_ess``,
-        the effective number of draws by the weights, None if they are equal.
+        undefined or needs scikit-learn. ``row_scores``: an array of the CRPS (classes: NLL) of each row, None for a
+        likelihood that is a function. Also ``rows``, ``draws``, ``resamples``, ``class_names`` and ``weights_ess``, the
+        effective number of draws by the weights, None if they are equal.
 
     Raises
     ------
@@ -166,7 +167,8 @@ def measure(
     mean, nll = averaged(target, theta, weights)
     if target.likelihood.task == "outputs":
         why = "The likelihood defines a density only: of the scores only the NLL is known."
-        found = {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_90", "crps"), why)}
+        unknown = dict.fromkeys(("rmse", "coverage_90", "crps"), why)
+        found = {"per_draw": {}, "averaged": {}, "unknown": unknown, "row_scores": None}
     else:
         found = (_classes if target.likelihood.task == "classification" else _numbers)(target, theta[picked], mean)
     found["averaged"]["nll"] = nll
@@ -267,7 +269,7 @@ def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:
         if len(known) > 1:
             sd = 0.0 if np.ptp(known) == 0 else float(known.std(ddof=1))  # exactly zero for equal values
         per_draw[name] = {"mean": float(known.mean()) if len(known) else None, "sd": sd}
-    return {"per_draw": per_draw, "averaged": averaged.values, "unknown": unknown}
+    return {"per_draw": per_draw, "averaged": averaged.values, "unknown": unknown, "row_scores": averaged.scores}
 
 
 def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:

@@ -123,7 +123,8 @@ def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figure
     mse = float(np.square(law.means.mean(0) - observed).mean())
     density = law.log_density(observed)
     nll = float(np.log(len(density)) - np.logaddexp.reduce(density, axis=0).mean())
-    values: dict[str, float | None] = {"mse": mse, "rmse": mse**0.5, "nll": nll, "crps": _crps(law, observed)}
+    scores = _crps(law, observed)
+    values: dict[str, float | None] = {"mse": mse, "rmse": mse**0.5, "nll": nll, "crps": float(scores.mean())}
     if together:
         upper = law.cdf(observed).mean(0)
         lower = law.cdf(observed - 1).mean(0) if law.discrete else upper
@@ -134,13 +135,13 @@ def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figure
             if law.discrete:
                 low, high = quantiles(law, equal, (tail, 1 - tail))
                 values[f"{name}_expected"] = float((law.cdf(high) - law.cdf(low - 1)).mean())
-    return Figures(values, {})
+    return Figures(values, {}, scores)
 
 
-def _crps(law: ObservationLaw, observed: np.ndarray) -> float:
-    """Return the CRPS of the mixture, in closed form or estimated from equally many observations per draw."""
+def _crps(law: ObservationLaw, observed: np.ndarray) -> np.ndarray:
+    """Return the CRPS of the mixture at each row, exactly or estimated from equally many observations per draw."""
     if law.normal:
-        return number_metrics(law.means, law.sds[:, 0], observed).values["crps"]
+        return number_metrics(law.means, law.sds[:, 0], observed).scores
     parts = len(law.means)
     # At least two of each, for a distance between them.
     each = max(2, min(_SCORED // parts, _MOST_SCORED // max(law.means.size, 1)))

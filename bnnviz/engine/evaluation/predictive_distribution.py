@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-QUANTILES = (0.025, 0.5, 0.975)
+QUANTILES = (0.05, 0.5, 0.95)  # median and central 90 % interval
 _OF_OUTPUTS = (
     "The likelihood defines a density only, so the outputs are predicted; to predict observations, implement mean,"
     " variance, cdf and draw of bnnviz.targets.Likelihood."
@@ -116,10 +116,10 @@ class PredictiveDistribution(Suggesting):
         return np.array(self.class_names)[self.probabilities.argmax(1)]
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return all columns by name."""
+        """Return all columns by name; ``lower_90`` and ``upper_90`` are the ends of the central 90 % interval."""
         if self.probabilities is None:
-            parts = {name: getattr(self, name) for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd")}
-            parts |= {f"q{100 * level:g}": values for level, values in self.quantiles.items()}
+            parts = {_quantile_name(level): values for level, values in self.quantiles.items()}
+            parts |= {name: getattr(self, name) for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd")}
             found = {}
             for name, values in parts.items():
                 if values is not None and values.ndim == 2:
@@ -137,6 +137,13 @@ class PredictiveDistribution(Suggesting):
     def to_frame(self) -> pd.DataFrame:
         """Return `columns` as a pandas frame."""
         return optional.require("pandas", "A frame needs").DataFrame(self.columns())
+
+
+def _quantile_name(probability: float) -> str:
+    """Return the median's name, or that of an end of a central interval."""
+    if probability == 0.5:
+        return "median"
+    return f"{'lower' if probability < 0.5 else 'upper'}_{100 * abs(1 - 2 * probability):g}"
 
 
 class Surroundings:
@@ -331,29 +338,6 @@ def _outputs(target: BNN, theta: torch.Tensor, rows: list[torch.Tensor]) -> torc
 
     with torch.no_grad():
         return torch.from_numpy(by_version(outputs, theta, rows))
-
-
-def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, Any]:
-    """Return ``rows``, and ``rmse`` with ``coverage`` of the outermost quantiles, or ``accuracy`` with ``nll``."""
-    rows = np.isfinite(observed)
-    if not rows.any():
-        return {}
-    if found.probabilities is not None:
-        labels = observed[rows].astype(int)
-        own = found.probabilities[rows][np.arange(len(labels)), labels]
-        right = found.probabilities[rows].argmax(1) == labels
-        nll = float(-np.log(np.maximum(own, 1e-300)).mean())
-        return {"rows": len(labels), "accuracy": float(right.mean()), "nll": nll}
-    error = found.mean[rows] - observed[rows]
-    figures: dict[str, Any] = {"rows": int(rows.sum()), "rmse": float(np.sqrt(np.square(error).mean()))}
-    if len(found.quantiles) > 1:
-        low, high = found.quantiles[min(found.quantiles)], found.quantiles[max(found.quantiles)]
-        inside = (observed >= low) & (observed <= high)
-        figures |= {
-            "coverage": float(inside[rows].mean()),
-            "requested_coverage": max(found.quantiles) - min(found.quantiles),
-        }
-    return figures
 
 
 def conformalised(

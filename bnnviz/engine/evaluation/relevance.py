@@ -27,6 +27,7 @@ from bnnviz.targets import BNN
 _DRAWS, _PAIRS = (20, 100), (10, 1000)  # fewest for many columns, and most
 _MOST = 30_000  # columns times pairs of rows, if the fewest do not exceed it
 _INTERVAL = (0.025, 0.975)
+_MOSTLY = 0.9  # minimum excess of changes in one direction, as a share of all: 95 % go there
 _SCALE = re.compile(r"log scale .*\[:, (\d+)\]$")
 
 
@@ -43,6 +44,10 @@ class Relevance(NamedTuple):
     scale : ndarray, shape (columns,)
         Posterior median of the learned scale of the weights of the column, the largest one if several inputs encode
         it, or nan if it is not learned.
+    direction : list of str
+        ``rises`` if in 97.5 % of the draws at least 95 % of the change of the output, over all pairs of rows, have
+        the sign of the column's change, ``falls`` if they have the other sign, and ``mixed`` otherwise. Of two
+        classes the output is the second one's logit. Empty for categories, columns with gaps, and several outputs.
 
     Examples
     --------
@@ -58,6 +63,7 @@ class Relevance(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     scale: np.ndarray
+    direction: list[str]
 
 
 def relevance(given: NetworkDraws, seed: int = 0) -> Relevance:
@@ -72,12 +78,13 @@ def relevance(given: NetworkDraws, seed: int = 0) -> Relevance:
     x, other = target.x[np.random.default_rng(seed).choice(len(target.x), (2, pairs))]
     theta = given.theta[torch.as_tensor(chosen(len(given.theta), given.log_weights, draws, seed))]
     with torch.no_grad():
-        plain, effects = target.outputs(theta, x).double(), []
+        plain, effects, directions = target.outputs(theta, x).double(), [], []
         for places in inputs.values():
             exchanged = x.clone()
             exchanged[:, places] = other[:, places]
-            squares = (target.outputs(theta, exchanged).double() - plain).square().sum(-1).mean(-1)
-            effects.append((squares / 2).sqrt().cpu().numpy())
+            change = target.outputs(theta, exchanged).double() - plain
+            effects.append((change.square().sum(-1).mean(-1) / 2).sqrt().cpu().numpy())
+            directions.append(_direction(change, (other - x)[:, places]))
     scales = np.full(x.shape[1], np.nan)
     for place, name in enumerate(target.scale_names):
         if found := _SCALE.match(name):
@@ -85,7 +92,16 @@ def relevance(given: NetworkDraws, seed: int = 0) -> Relevance:
             scales[int(found[1])] = float(logs.median().exp())
     low, high = np.quantile(effects, _INTERVAL, axis=1)
     largest = np.array([scales[places].max() for places in inputs.values()])
-    return Relevance(list(inputs), np.mean(effects, axis=1), low, high, largest)
+    return Relevance(list(inputs), np.mean(effects, axis=1), low, high, largest, directions)
+
+
+def _direction(change: torch.Tensor, step: torch.Tensor) -> str:
+    """Return the direction of changes (draws, pairs, outputs) after steps (pairs, inputs) of a column."""
+    if change.shape[-1] > 1 or step.shape[-1] > 1:
+        return ""
+    along = change[..., 0] * step[:, 0].sign()
+    low, high = np.quantile((along.sum(1) / along.abs().sum(1).clamp(min=1e-300)).cpu().numpy(), _INTERVAL)
+    return "rises" if low > _MOSTLY else "falls" if high < -_MOSTLY else "mixed"
 
 
 def _columns(target: BNN) -> list[str]:

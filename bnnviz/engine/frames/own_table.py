@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz.data import DataSet
-from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.evaluation.baselines import compared
 from bnnviz.engine.evaluation.metrics import measure, network_draws
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.predictive_distribution import Surroundings, predict
@@ -114,11 +114,11 @@ class OwnTable:
         """Judge a running sampler by a selection of its draws."""
         run = self._run
         try:
-            found = {"metrics": self._measured()}
+            found = {"metrics": (metrics := self._measured())}
         except BnnvizError as error:  # no draw with a weight
             return Message("no_verdict", findings=error.message.text)
         if isinstance(run.target.data_set, DataSet):
-            found["baselines"] = baselines(run.target.data_set)
+            found |= compared(metrics["row_scores"], run.target.data_set)
         if component.size and mixing is not None:
             mixing.take(component)
             found["rhat_function_max"] = mixing.found.rhat if np.isfinite(mixing.found.rhat) else None

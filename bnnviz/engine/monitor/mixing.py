@@ -161,11 +161,15 @@ def rhat_tone(rhat: float, run: AnyRun) -> str:
     return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT and run.sampler.traits.converges else ""
 
 
-def measured_mixing(run: AnyRun, predictor: Predictor | None) -> MixingEss:
-    """Return the metrics of a finished run from at most 20,000 evenly thinned draws; unknown if too expensive."""
+def measured_mixing(run: AnyRun, predictor: Predictor | None, weights: bool = True) -> MixingEss:
+    """Return the metrics of the draws, of at most 20,000 evenly thinned; unknown if too expensive.
+
+    Without ``weights``, those of weights in canonical order are left out.
+    """
     values, work, ordered, order_work = _tables(run, predictor, FINISHED)
     least = min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
     draws, in_order = int(min(FINISHED.draws, FINISHED.work / work)), int(min(_ORDERED, FINISHED.work / order_work))
     if not draws or draws < least:
         return MixingEss()
-    return _measured(values.values(draws), ordered.values(in_order) if in_order and in_order >= least else None)
+    shown = weights and in_order and in_order >= least
+    return _measured(values.values(draws), ordered.values(in_order) if shown else None)

@@ -12,7 +12,7 @@ import torch
 from bnnviz import diagnostics, optional
 from bnnviz.data import DataSet
 from bnnviz.diagnostics.predictive.metrics import without_learn
-from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.evaluation.baselines import compared
 from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor import remedies
@@ -86,8 +86,6 @@ def _summarised(run: AnyRun) -> dict[str, Any]:
         *_missing(run),
     ]
     held_out = isinstance(run.target, BNN) and run.target.data_set is not None
-    if isinstance(run.target, BNN) and isinstance(run.target.data_set, DataSet):
-        found["baselines"] = baselines(run.target.data_set)
     judged = verdict(found, held_out, run.sampler.traits.converges, remedies.more(run))
     return found | ({} if judged is None else {"verdict": judged}) | {"warnings": messages}
 
@@ -203,6 +201,9 @@ def _estimates(run: AnyRun, draws: np.ndarray) -> dict[str, Any]:
             found |= {f"path_{name}": getattr(path, name).tolist() for name in names}
     if isinstance(run.target, BNN):
         metrics = measure(run)
+        scores = metrics.pop("row_scores")  # as many as rows
+        if isinstance(run.target.data_set, DataSet):
+            found |= compared(scores, run.target.data_set)
         names = {"classification": ("accuracy", "ece", "nll"), "regression": ("rmse", "nll")}
         found |= {name: metrics["averaged"][name] for name in names.get(run.target.likelihood.task, ("nll",))}
         found["metrics"] = metrics

@@ -12,8 +12,7 @@ from bnnviz.messages import Message, Remedy
 MIXED = 1.05
 #: The verdicts, best first.
 LEVELS = ("usable", "usable_with_care", "not_usable_yet", "not_usable")
-_RATIOS = (1.05, 1.3, 2.0)  # maximum ratio of our score to the best simple model's, for each verdict but the last
-_SLACK = 0.5  # tolerated excess of a ratio, divided by the root of the number of rows
+_RATIOS = (1.05, 1.3, 2.0)  # maximum ratio of our score to the best simple model's, plus a standard error, by verdict
 _OFF, _FAR_OFF, _ERRORS = 0.05, 0.2, 2.0  # tolerated errors of a share, plus standard errors
 _FOUND = 0.5  # minimum recall of a rare class
 _FEWEST = 20  # minimum rows to judge predictions
@@ -58,15 +57,16 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
             shown.append(f"{share:.0%}" + (f" ({', '.join(remarks)})" if remarks else ""))
         finding = f"50% intervals cover {shown[0]} and 90% intervals {shown[1]} of {rows}"
     findings = [finding]
-    ratio = ratio_to_baseline(averaged, found.get("baselines") or {}, classes)
-    if ratio is not None:
-        name, value = ratio
-        values["ratio"] = value
-        slack = _SLACK / math.sqrt(count)
-        level = max(level, sum(value > limit + slack for limit in _RATIOS))
-        score, off = "log loss" if classes else "error (CRPS)", abs(value - 1)
-        side = f"is {off:.0%} {'smaller' if value < 1 else 'larger'} than that" if off >= 0.02 else "equals that"
-        findings.insert(0, f"the {score} {side} of the best simple model ({name})")
+    if relative := found.get("relative_score"):
+        model, ratio, error = (relative[name] for name in ("model", "ratio", "se"))
+        values |= {"ratio": ratio, "ratio_se": error}
+        worse = sum(ratio > limit + error for limit in _RATIOS)
+        level = max(level, worse)
+        score, off = "log loss" if classes else "error (CRPS)", abs(ratio - 1)
+        side = f"is {off:.0%} ± {error:.0%} {'smaller' if ratio < 1 else 'larger'} than"
+        side = side if off >= 0.005 else f"equals (± {error:.0%})"
+        advice = ", which predicts better" if worse else ""
+        findings.insert(0, f"the {score} {side} that of the best simple model ({model}){advice}")
     if not held_out or count < _FEWEST:
         level = max(level, 1)
         findings += [f"{count} {'row is' if count == 1 else 'rows are'} too few to judge"] if count < _FEWEST else []
@@ -77,16 +77,6 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
     elif bad and mixed and predictions is not None:
         ways = [_MODEL]
     return _message(LEVELS[level], [*findings, *_of_chains(predictions, converges)], ways, **values)
-
-
-def ratio_to_baseline(averaged: dict[str, Any], scores: dict[str, Any], classes: bool) -> tuple[str, float] | None:
-    """Return the best simple model, and the ratio of our CRPS (or log loss) to its; None without one."""
-    key = "nll" if classes else "crps"
-    known = {name: each[key] for name, each in scores.items() if each[key] > 0}
-    if not known or averaged.get(key) is None:
-        return None
-    best = min(known, key=known.__getitem__)
-    return best, averaged[key] / known[best]
 
 
 def _off(share: float, expected: float, rows: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,11 @@ def clocked(run: Any) -> Iterator[None]:
             run.seconds += time.perf_counter() - wall
             run.cpu_seconds += cpu
             run.device_seconds += cpu if spent is None else spent
+
+
+def computing_time(device: torch.device) -> Callable[[], float]:
+    """Return a clock of computing time, which other processes do not use up: that of the thread, or of the GPU."""
+    return time.perf_counter if device.type == "cuda" else time.thread_time
 
 
 def threads_for(work: int) -> int:

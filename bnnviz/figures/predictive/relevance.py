@@ -20,7 +20,8 @@ def relevance(source: Any) -> Drawing:
     """Plot the relevance of the columns of a table with 95 % intervals, the largest 25 first.
 
     The relevance of a column is its total effect: the standard deviation of the outputs when its values are exchanged
-    between rows. The levels of a category are one column.
+    between rows. The levels of a category are one column. The output rises or falls with a column, or its effect is
+    mixed.
 
     Parameters
     ----------
@@ -47,7 +48,9 @@ def relevance(source: Any) -> Drawing:
         Points(effect, place, EFFECT, 8, label="mean"),
     ]
     x = Axis("total effect on the output", padded(extent([0.0], high), 0.04), "exact")
-    y = Axis(" ", (len(order) - 0.5, -0.5), "exact", ticks={k: found.names[i] for k, i in enumerate(order)})
+    ways = [f" ({way})" if way else "" for way in found.direction]
+    names = {k: f"{found.names[i]}{ways[i]}" for k, i in enumerate(order)}
+    y = Axis(" ", (len(order) - 0.5, -0.5), "exact", ticks=names)
     left_out = len(found.effect) - len(order)
     note = f"{left_out} columns of less relevance are left out" if left_out else ""
     return Drawing(

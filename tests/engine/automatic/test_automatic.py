@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import deque
 
@@ -32,8 +31,8 @@ def network(rows: int = 60) -> bnnviz.BNN:
 
 def test_a_pilot_predicts_rows_that_its_candidates_have_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bnnviz.samplers.mcmc.hmc.MOST_DRAWS", 30)
-    bench = _Bench(network(), 2, "auto", 0, lambda: 0.0)  # no time passes, so that none is up
-    found = _pilot(bench, 1.0, 0.85 / 3 / 600)  # 600 gradients for each candidate
+    bench = _Bench(network(), 2, "auto", 0, time.process_time)
+    found = _pilot(bench, 1e3, 1e3 * 0.85 / 3 / 600)  # 600 gradients for each candidate, and time enough
     assert [one.cls.registered for one in found] == ["hmc", "ensemble"]  # too few rows for batches
     for one in found:
         assert len(one.nll) == 12 and np.isfinite(one.nll).all()
@@ -65,14 +64,6 @@ def hmc_run(draws: int = 500) -> Run:
     return Run(spec.checked(own_target=True), target=network())
 
 
-def test_a_run_ends_when_its_time_is_up() -> None:
-    run = hmc_run(draws=20_000)
-    Limit(run, 20, itertools.count().__next__)
-    drive(run, 0.05)
-    assert run.phase == "done" and 0 < run.store.common(run.alive) < 20_000
-    assert run.notes[-1].code == "ended_early"
-
-
 @pytest.mark.parametrize("sampler", ["nuts", "bps", "sghmc", "pmcnet", "map"])
 def test_every_sampler_ends_in_time(sampler: str) -> None:
     """A warm-up of so many moves would take far longer."""
@@ -80,9 +71,10 @@ def test_every_sampler_ends_in_time(sampler: str) -> None:
     def potential(x: torch.Tensor) -> torch.Tensor:
         return x.square().sum(-1) / 2
 
-    begun = time.monotonic()
-    run = bnnviz.sample(potential, sampler, dim=3, draws=10**6, warmup=10**6, chains=2, minutes=1 / 20)
-    assert run.phase == "done" and time.monotonic() - begun < 20
+    begun = time.process_time()
+    run = bnnviz.sample(potential, sampler, dim=3, draws=10**6, warmup=10**6, chains=2, minutes=1 / 60)
+    assert run.phase == "done" and time.process_time() - begun < 7
+    assert any(note.code == "ended_early" for note in run.summary()["notes"])
     if sampler != "map":
         assert run.draws.shape[1] > 1
 
@@ -104,7 +96,7 @@ def test_a_run_ends_when_its_predictions_have_mixed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(limits, "ENOUGH", 1)
     monkeypatch.setattr(limits, "_FIRST", 0.0)  # it looks at once, however few blocks the run has
     run = hmc_run(draws=20_000)
-    Limit(run, 1e9, itertools.count().__next__)
+    Limit(run, 1e9)
     drive(run, 0.05)
     assert run.phase == "done" and "converged" in run.notes[-1].values["reason"]
 

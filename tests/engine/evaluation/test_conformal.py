@@ -75,7 +75,7 @@ def test_the_levels_of_a_category_are_one_column_with_its_standard_deviation_as_
     y = frame["a"] + values + 0.2 * rng.normal(size=300)
     model = BNNRegressor(sampler="hmc", draws=100, warmup=200, hidden=10, random_state=0, device="cpu")
     found = model.fit(frame, y).relevance()
-    assert found.names == ["a", "noise", "colour"]
+    assert found.names == ["a", "noise", "colour"] and found.direction == ["rises", "", ""]
     expected = [frame["a"].std() / y.std(), 0.0, values.std() / y.std()]
     np.testing.assert_allclose(found.effect, expected, rtol=0.09, atol=0.04)
 
@@ -87,4 +87,5 @@ def test_the_learned_scale_of_an_input_that_matters_is_the_largest() -> None:
     target = bnnviz.BNN(mlp(3, [12], 1), (x, y), "gaussian", prior="learned")
     found = bnnviz.sample(target, "hmc", draws=100, warmup=200, chains=2, seed=0).relevance()
     assert found.scale.argmax() == found.effect.argmax() == 1
+    assert found.direction[1] == "mixed"
     assert found.low[1] > max(found.high[0], found.high[2])

@@ -145,13 +145,13 @@ def test_several_outputs_are_predicted_by_their_own_noises() -> None:
     theta = run.draws.reshape(-1, run.draws.shape[2]).astype(float)
     f = run.network_draws().target.outputs(run.draws, X).double().numpy()
     sd = np.exp(theta[:, None, -2:] / 0.5)
-    predicted = run.predict(X)
+    predicted = run.predict(X, (0.5, 0.975))
     np.testing.assert_allclose(predicted.aleatoric_sd**2, np.broadcast_to((sd**2).mean(0), (12, 2)), rtol=1e-4)
     below = stats.norm(f, sd).cdf(predicted.quantiles[0.975]).mean(0)
     np.testing.assert_allclose(below, 0.975, atol=1e-4)
     density = stats.norm(f, sd).logpdf(PAIRS).sum(-1)
     assert run.summary()["nll"] == pytest.approx(-np.log(np.exp(density).mean(0)).mean(), rel=1e-4)
-    assert set(predicted.columns()) >= {"mean[0]", "mean[1]", "q97.5[1]"}
+    assert set(predicted.columns()) >= {"mean[0]", "mean[1]", "median[0]", "upper_95[1]"}
 
 
 def test_ordered_classes_are_predicted_with_their_probabilities() -> None:

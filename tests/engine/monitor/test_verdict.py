@@ -9,20 +9,21 @@ import pytest
 
 import bnnviz
 from bnnviz.data import read_table
-from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.evaluation.baselines import baselines, compared
 from bnnviz.engine.monitor.verdict import LEVELS, verdict
 from bnnviz.messages import Remedy
 
 MORE = Remedy("make more draws", {"draws": 400})
-SCORES = {"mean": 4.0, "linear model": 2.0, "boosting": 1.0}
 
 
-def numbers(crps: float, half: float = 0.5, most: float = 0.9, rows: int = 400, rhat: float = 1.0) -> dict[str, Any]:
+def numbers(
+    ratio: float, half: float = 0.5, most: float = 0.9, rows: int = 400, rhat: float = 1.0, se: float = 0.02
+) -> dict[str, Any]:
     """Return what a verdict reads of the summary of a regression."""
-    averaged = {"coverage_50": half, "coverage_90": most, "crps": crps}
-    scores = {name: {"crps": score} for name, score in SCORES.items()}
+    averaged = {"coverage_50": half, "coverage_90": most}
+    score = {"model": "boosting", "ratio": ratio, "se": se}
     metrics = {"rows": rows, "class_names": [], "averaged": averaged}
-    return {"metrics": metrics, "baselines": scores, "rhat_function_max": rhat}
+    return {"metrics": metrics, "relative_score": score, "rhat_function_max": rhat}
 
 
 def counts(half: float, expected: float) -> dict[str, Any]:
@@ -32,12 +33,12 @@ def counts(half: float, expected: float) -> dict[str, Any]:
     return found
 
 
-def classes(nll: float, accuracy: float, confidence: float, recall: float = 0.9) -> dict[str, Any]:
+def classes(ratio: float, accuracy: float, confidence: float, recall: float = 0.9) -> dict[str, Any]:
     """Return what a verdict reads of the summary of a classification."""
-    averaged = {"accuracy": accuracy, "nll": nll}
+    averaged = {"accuracy": accuracy}
     metrics = {"rows": 400, "class_names": ["a", "b"], "averaged": averaged, "confidence": confidence}
     metrics["rare_classes"] = [{"name": "b", "rows": 8, "recall": recall, "average_precision": 0.5}]
-    return {"metrics": metrics, "baselines": {name: {"nll": score} for name, score in SCORES.items()}}
+    return {"metrics": metrics, "relative_score": {"model": "boosting", "ratio": ratio, "se": 0.02}}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,7 @@ def classes(nll: float, accuracy: float, confidence: float, recall: float = 0.9)
         (numbers(1.0), "usable"),
         (numbers(1.2), "usable_with_care"),
         (numbers(1.6), "not_usable_yet"),
+        (numbers(1.6, se=0.4), "usable_with_care"),
         (numbers(5.0), "not_usable"),
         # R-hat qualifies the verdict and does not decide it.
         (numbers(0.7, rhat=3.0), "usable"),
@@ -78,7 +80,7 @@ def test_scores_and_intervals_decide(found: dict[str, Any], code: str) -> None:
 
 
 def test_it_is_monotone_in_the_score() -> None:
-    codes = [verdict(numbers(crps), held_out=True, converges=True).code for crps in np.linspace(0.5, 5, 50)]
+    codes = [verdict(numbers(ratio), held_out=True, converges=True).code for ratio in np.linspace(0.5, 5, 50)]
     assert sorted(codes, key=LEVELS.index) == codes and set(codes) == set(LEVELS)
 
 
@@ -98,12 +100,20 @@ def test_baselines_are_the_models_of_their_names() -> None:
     x = rng.normal(size=(3000, 2))
     y = 100 + 30 * x[:, 0] + 10 * rng.normal(size=3000)
     rows = "\n".join(f"{a},{b},{c}" for (a, b), c in zip(x, y, strict=True))
-    found = baselines(read_table(f"a,b,y\n{rows}".encode(), "y").load())
+    data = read_table(f"a,b,y\n{rows}".encode(), "y").load()
+    models = baselines(data)
+    found = {name: each.values for name, each in models.items()}
     crps = 10 / np.sqrt(np.pi)
     assert found["linear model"]["crps"] == pytest.approx(crps, rel=0.1)
     assert found["mean"]["crps"] == pytest.approx(crps * np.sqrt(10), rel=0.1)
     assert found["linear model"]["rmse"] == pytest.approx(10, rel=0.1)
     assert crps < found["boosting"]["crps"] < 1.4 * crps
+    # The scores of the linear model itself, and with an error that is independent of its own.
+    scores, n = models["linear model"].scores, len(data.y_test)
+    assert compared(scores, data)["relative_score"] == {"model": "linear model", "ratio": 1.0, "se": 0.0}
+    other = compared(scores * (1 + 0.5 * rng.standard_normal(n)), data)["relative_score"]
+    error = 0.5 * np.sqrt(np.square(scores).mean() / n) / scores.mean()
+    assert abs(other["ratio"] - 1) < 4 * error and other["se"] == pytest.approx(error, rel=0.2)
     assert found["linear model"]["nll"] == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 0.1), abs=0.1)
 
 
