@@ -12,20 +12,27 @@ that `pyproject.toml` allows, its fix goes.
 4. ``panel.reactive.Syncable._event_coroutine``: an event that waits for a change is handled without the document lock.
 5. ``panel.io.resources.Resources.extra_resources``: each page looks for the files of all 300 classes of components; a
    tenth of the time of building a page.
+6. ``panel.util.edit_readonly``: it makes the parameters of a class writable for a moment, for all threads. A page that
+   is built in a thread would fail when an event on the loop makes them read-only again too early.
 
 In the browser (`SCRIPT`):
 
-6. ``VisualProperties._get_css_value``: each figure makes the browser compute all styles, for colours that no figure of
+7. ``VisualProperties._get_css_value``: each figure makes the browser compute all styles, for colours that no figure of
    ours takes from a style sheet; a tenth of the time of opening a page.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
 import panel as pn
+import panel.util
 from bokeh.document import Document
 from bokeh.document.events import DocumentChangedEvent, ModelChangedEvent, TitleChangedEvent
 from bokeh.server.urls import per_app_patterns
@@ -51,6 +58,7 @@ log = logging.getLogger(__name__)
 _dispatch, _drain = panel_document._dispatch_msgs, panel_document._drain_unconnected_events
 _look_for_extra = Resources.extra_resources
 _extra: dict[tuple[str, ...], list[str]] = {}
+_make_writable, _writable = panel.util.edit_readonly, threading.RLock()
 
 
 def untested() -> list[str]:
@@ -69,6 +77,8 @@ def apply() -> None:
     panel_document._dispatch_msgs = _dispatch_all
     panel_document._drain_unconnected_events = _drain_early
     Resources.extra_resources = _extra_resources
+    for module in [each for each in sys.modules.values() if vars(each).get("edit_readonly") is _make_writable]:
+        module.edit_readonly = _edit_readonly
     if not getattr(Syncable._event_coroutine, "lock", False):
         Syncable._event_coroutine = pn.io.with_lock(Syncable._event_coroutine)
 
@@ -96,3 +106,10 @@ def _extra_resources(self: Resources, resources: list[str], kind: str) -> None:
         _look_for_extra(self, found := [], kind)
         _extra[key] = found
     resources += [file for file in _extra[key] if file not in resources]
+
+
+@contextmanager
+def _edit_readonly(parameterized: Any) -> Iterator[None]:
+    """Make parameters writable, in one thread at a time."""
+    with _writable, _make_writable(parameterized):
+        yield
