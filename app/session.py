@@ -24,6 +24,7 @@ from bnnviz_app import kept_runs
 from bnnviz_app.access import roles
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.kept_runs import KeptRun
+from bnnviz_app.page_thread import in_page_thread
 
 PERIOD = 0.062  # seconds between two ticks
 IDLE_PERIOD = 0.2  # seconds between two polls of a waiting run; its answers to requests come immediately
@@ -162,6 +163,13 @@ class Session:
         if self._handle is not None:
             self._handle.look_again()
         self._wake.set()
+
+    def rearrange(self, function: Callable[[], None]) -> None:
+        """Make new parts of the page while the frames of other pages go out; at once while the page is built."""
+        if self._server_session() is None:
+            function()
+        else:
+            self._spawn(self._rearrange(function))
 
     def set_speed(self, value: float | None) -> None:
         """Limit the steps a second; None is full speed."""
@@ -480,6 +488,19 @@ class Session:
         session = self._server_session()
         if session is not None and not session.destroyed:
             await session.with_document_locked(apply, self._doc)
+
+    async def _rearrange(self, function: Callable[[], None]) -> None:
+        async def apply(doc: Document) -> None:
+            doc.hold("combine")
+            try:
+                await in_page_thread(doc, function)
+            finally:
+                doc.unhold()
+
+        session = self._server_session()
+        if session is not None and not session.destroyed:
+            await session.with_document_locked(apply, self._doc)
+            self.look()
 
     def _server_session(self) -> Any:
         """Return the server's session of this page; None before it is made and after its end."""
