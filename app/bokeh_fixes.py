@@ -10,8 +10,8 @@ that `pyproject.toml` allows, its fix goes.
 2. ``panel.io.document._dispatch_msgs``: messages that come while a page's socket is busy stay until the next change.
 3. ``panel.io.document._drain_unconnected_events``: changes after the page was read and before it is painted are lost.
 4. ``panel.reactive.Syncable._event_coroutine``: an event that waits for a change is handled without the document lock.
-5. ``panel.io.resources.Resources.extra_resources``: each page looks for the files of all 300 classes of components; a
-   tenth of the time of building a page.
+5. ``panel.util.edit_readonly``: it makes the parameters of a class writable for a moment, for all threads. A page that
+   is built in a thread would fail when an event on the loop makes them read-only again too early.
 
 In the browser (`SCRIPT`):
 
@@ -22,16 +22,20 @@ In the browser (`SCRIPT`):
 from __future__ import annotations
 
 import logging
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
 import panel as pn
+import panel.util
 from bokeh.document import Document
 from bokeh.document.events import DocumentChangedEvent, ModelChangedEvent, TitleChangedEvent
 from bokeh.server.urls import per_app_patterns
 from bokeh.server.views.ws import WSHandler
 from panel.io import document as panel_document
-from panel.io.resources import Resources
 from panel.reactive import Syncable
 
 from bnnviz_app.access.socket import PageSocket
@@ -49,8 +53,7 @@ SCRIPT = """
 
 log = logging.getLogger(__name__)
 _dispatch, _drain = panel_document._dispatch_msgs, panel_document._drain_unconnected_events
-_look_for_extra = Resources.extra_resources
-_extra: dict[tuple[str, ...], list[str]] = {}
+_make_writable, _writable = panel.util.edit_readonly, threading.RLock()
 
 
 def untested() -> list[str]:
@@ -68,7 +71,8 @@ def apply() -> None:
     ]
     panel_document._dispatch_msgs = _dispatch_all
     panel_document._drain_unconnected_events = _drain_early
-    Resources.extra_resources = _extra_resources
+    for module in [each for each in sys.modules.values() if vars(each).get("edit_readonly") is _make_writable]:
+        module.edit_readonly = _edit_readonly
     if not getattr(Syncable._event_coroutine, "lock", False):
         Syncable._event_coroutine = pn.io.with_lock(Syncable._event_coroutine)
 
@@ -89,10 +93,8 @@ def _drain_early(document: Document, lock: Any) -> list[DocumentChangedEvent]:
     return [*set_anew, *_drain(document, lock)]
 
 
-def _extra_resources(self: Resources, resources: list[str], kind: str) -> None:
-    """Add the files of components, which are the same for all pages behind the same proxy."""
-    key = kind, self.mode, pn.state.rel_path
-    if key not in _extra:
-        _look_for_extra(self, found := [], kind)
-        _extra[key] = found
-    resources += [file for file in _extra[key] if file not in resources]
+@contextmanager
+def _edit_readonly(parameterized: Any) -> Iterator[None]:
+    """Make parameters writable, in one thread at a time."""
+    with _writable, _make_writable(parameterized):
+        yield

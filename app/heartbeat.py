@@ -73,7 +73,7 @@ class Heartbeat:
         now = time.perf_counter()
         return float(sum(1 for _, at in self._painted_frames if now - at < 1.0))
 
-    def has_shown(self, number: int, seconds: float) -> bool:
+    def has_shown(self, number: float, seconds: float) -> bool:
         """Return whether the browser has shown a frame for at least so long."""
         now = time.perf_counter()
         return any(painted >= number and now - at >= seconds for painted, at in self._painted_frames)

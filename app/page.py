@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import html
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -18,7 +15,6 @@ from bokeh.document import Document
 from bokeh.events import ConnectionLost, DocumentReady
 from bokeh.models import CustomJS
 from panel.io.resources import LOCAL_DIST
-from panel.io.state import set_curdoc
 from panel.util import edit_readonly
 
 from bnnviz.figures.live.view import DOCUMENT_THEME
@@ -27,6 +23,7 @@ from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import class_bar
 from bnnviz_app.components.run.run_chip import LOOK_MS, RunChip
 from bnnviz_app.components.widgets import HEADER, Text, WideColumn
+from bnnviz_app.page_thread import in_page_thread
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import HEADER_MENU, is_dark, material, styles
 
@@ -187,17 +184,11 @@ def open_page() -> None:
 
 
 class BuildInThread(Handler):
-    """Build pages one after another in a thread, so that the frames of others go out meanwhile."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-page")
+    """Build pages one after another, while the frames of others go out."""
 
     async def on_session_created(self, session_context: SessionContext) -> None:
         """Build the page of a new session; Bokeh waits for it, and then runs `main.py`."""
-        with set_curdoc(session_context._document):
-            build = contextvars.copy_context().run
-        await asyncio.get_running_loop().run_in_executor(self._thread, build, open_page)
+        await in_page_thread(session_context._document, open_page)
 
     def modify_document(self, doc: Document) -> None:
         """Change nothing more."""

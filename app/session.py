@@ -24,9 +24,11 @@ from bnnviz_app import kept_runs
 from bnnviz_app.access import roles
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.kept_runs import KeptRun
+from bnnviz_app.page_thread import in_page_thread
 
 PERIOD = 0.062  # seconds between two ticks
 IDLE_PERIOD = 0.2  # seconds between two polls of a waiting run; its answers to requests come immediately
+REST_AFTER, REST_PERIOD = 3.0, 1.0  # seconds without a frame, after which it is polled less often: each poll costs 4 ms
 STILL_PERIOD = 0.5  # seconds between two ticks with reduced motion
 HIDDEN_PERIOD = 1.0  # seconds between two heartbeats of a hidden page
 LINGER = 8.0  # seconds that a refusal stays on the page
@@ -68,6 +70,7 @@ class Session:
         self._refusing = False  # whether they report a failure
         self._asked_devices = False
         self._idle = False  # nothing is new
+        self._drew = time.monotonic()  # when the last frame came
         self._last_seen = time.monotonic()
         self._wake = asyncio.Event()
         self._in_order = asyncio.Lock()
@@ -163,6 +166,13 @@ class Session:
             self._handle.look_again()
         self._wake.set()
 
+    def rearrange(self, function: Callable[[], None]) -> None:
+        """Make new parts of the page while the frames of other pages go out; at once while the page is built."""
+        if self._server_session() is None:
+            function()
+        else:
+            self._spawn(self._rearrange(function))
+
     def set_speed(self, value: float | None) -> None:
         """Limit the steps a second; None is full speed."""
         self.speed = value
@@ -211,7 +221,9 @@ class Session:
             return HIDDEN_PERIOD
         if self.heartbeat.still:
             return STILL_PERIOD
-        return IDLE_PERIOD if self._idle and not self.playing else PERIOD
+        if self.playing or not self._idle:
+            return PERIOD
+        return IDLE_PERIOD if time.monotonic() < self._drew + REST_AFTER else REST_PERIOD
 
     async def _turn_once(self) -> None:
         handle = self._handle
@@ -241,6 +253,7 @@ class Session:
         if handle is not self._handle or self._starting:
             return
         if frame is not None:
+            self._drew = time.monotonic()
             jumps = frame.get("status", {}).get("jumps", self._jumps)
             scene = None if jumps == self._jumps else await handle.scene()
             self._jumps = jumps
@@ -480,6 +493,19 @@ class Session:
         session = self._server_session()
         if session is not None and not session.destroyed:
             await session.with_document_locked(apply, self._doc)
+
+    async def _rearrange(self, function: Callable[[], None]) -> None:
+        async def apply(doc: Document) -> None:
+            doc.hold("combine")
+            try:
+                await in_page_thread(doc, function)
+            finally:
+                doc.unhold()
+
+        session = self._server_session()
+        if session is not None and not session.destroyed:
+            await session.with_document_locked(apply, self._doc)
+            self.look()
 
     def _server_session(self) -> Any:
         """Return the server's session of this page; None before it is made and after its end."""

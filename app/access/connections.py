@@ -19,6 +19,7 @@ MOST_STRANGERS = 128  # connections of an address that have shown no secret
 GRACE_S = 5.0  # for which a connection is kept above that: a class behind one address arrives at once
 MOST_FILES = 65_536
 REQUEST_S = 10.0  # until a connection has sent its next request
+ANSWER_S = 300.0  # until a browser has answered a ping: its upload may be slow, and what it does not read is kept
 PAUSE_S = 1.0  # after the process has run out of files
 _NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 

@@ -13,7 +13,7 @@ from tornado.httputil import HTTPServerRequest
 from tornado.routing import AnyMatches, Router, Rule
 from tornado.web import RequestHandler
 
-from bnnviz_app.access.connections import STRANGERS
+from bnnviz_app.access import connections
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.headers import guarding
 from bnnviz_app.access.secret import Secret
@@ -43,6 +43,7 @@ _ASKED = {
 def guard(application: BokehTornado, gate: Gate) -> None:
     """Restrict an application to requests that a gate accepts."""
     application.settings[GATE] = gate
+    application.settings["websocket_ping_interval"] = connections.ANSWER_S
     application.default_router.rules.insert(0, Rule(AnyMatches(), _Barrier(application, gate)))
     application.add_transform(guarding(gate.frames))
 
@@ -68,7 +69,7 @@ class _Barrier(Router):
         if _TOKEN in request.query_arguments and request.method == "GET":
             return instead(_TakeToken)
         if gate.lets_in(request):
-            STRANGERS.discard(request.connection.stream)
+            connections.STRANGERS.discard(request.connection.stream)
             return None
         if "Authorization" in request.headers and (early := gate.attempts.take(request.remote_ip)):
             return instead(_Refused, status=429, sentence=_too_many(early), early=early)

@@ -149,9 +149,13 @@ class LabPage(RunPage):
         self.narrator = Narrator(lambda: self.session.playing, figures=True)
         self.record = Recorder(self.session, lambda sentence: self.show_notice(sentence, failed=False))
         self.record.on_label = lambda: self.on_menu()
-        self.places = [Place(name, self._turn_cards) for name in PLACES]
+
+        def turn() -> None:
+            self.session.rearrange(self._turn_cards)
+
+        self.places = [Place(name, turn) for name in PLACES]
         say = next(place.say for place in self.places if place.name == "table")
-        self.chip = Chip(self._turn_cards, say, self.heartbeat)
+        self.chip = Chip(turn, say, self.heartbeat)
         self._build_pickers()
         self._build_cards()
         around = [self.caption, self.narrator, self.branches, self.transport, self.verdict, self.question, self.chip]
@@ -346,6 +350,7 @@ class LabPage(RunPage):
         if any(parts & PLACES[name].keys() for name in DRAWER):
             self.chip.show()
         self._turn_cards()
+        self.session.look()
 
     # ---- cards --------------------------------------------------------------------------------------------
 
@@ -430,7 +435,7 @@ class LabPage(RunPage):
             if self._scene:
                 for part in self._front - before:
                     self.cards[part].reset(self._scene)
-                self.session.look()
+        self.chip.placed()
 
     def _choose_coordinate(self, card: Card, message: dict[str, Any]) -> None:
         """Follow the coordinate selected in a view, or show the one under the pointer."""

@@ -6,10 +6,10 @@ import asyncio
 import logging
 import resource
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import pytest
-from servers import serving
+from servers import serving, token_of
 from tornado.httpclient import AsyncHTTPClient
 
 from bnnviz_app.access import connections
@@ -90,6 +90,23 @@ async def test_a_request_that_does_not_end_is_not_waited_for(first: bytes, monke
         begun = first.replace(b"HOST", f"127.0.0.1:{port}".encode())
         async with idle(port, 1, begun) as (line,):
             assert await is_closed(line, 5)
+
+
+@pytest.mark.parametrize("first", [b"", b"\x81\xfe\x03\xe8mask"])
+async def test_a_socket_that_answers_no_ping_is_closed(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "ANSWER_S", 0.5)
+    async with serving(lambda document: None) as server:
+        opening = (
+            f"GET /app/ws HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nOrigin: http://127.0.0.1:{server.port}\r\n"
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a2V5\r\n"
+            f"Sec-WebSocket-Protocol: bokeh, {token_of(server)}\r\n\r\n"
+        )
+        async with asyncio.timeout(10), idle(server.port, 1, opening.encode() + first) as ((reader, writer),):
+            assert b"101" in await reader.read(1000)
+            while not reader.at_eof():
+                writer.write(b"x" if first else b"")  # a byte of the frame now and then
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(reader.read(1000), 0.2)
 
 
 async def test_a_class_behind_one_address_is_answered() -> None:

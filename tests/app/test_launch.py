@@ -1,8 +1,7 @@
-"""How the server starts: its route and options, its workers, and the fixes of Bokeh and Panel."""
+"""How the server starts."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import subprocess
@@ -11,34 +10,8 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from types import SimpleNamespace
-from unittest.mock import Mock
 
 import pytest
-from bokeh.document import Document
-from bokeh.server.views.ws import WSHandler
-from panel.io import document as panel_document
-
-from bnnviz_app import bokeh_fixes
-
-
-async def test_what_is_written_while_the_browser_takes_something_else_is_sent_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sent: list[str] = []
-    taken = asyncio.get_running_loop().create_future()
-    monkeypatch.setattr(panel_document, "_dispatch_msgs", bokeh_fixes._dispatch_all)
-    monkeypatch.setattr(panel_document, "dispatch_tornado", lambda connection, msg: sent.append(msg) or [taken])
-    document = Document()
-    protocol = SimpleNamespace(create=lambda kind, events: events[0])
-    connection = Mock(_socket=WSHandler.__new__(WSHandler), protocol=protocol)
-    panel_document.schedule_write_events(document, [connection], ["first"])
-    await asyncio.sleep(0)
-    taken.set_result(None)
-    panel_document.schedule_write_events(document, [connection], ["second"])
-    await asyncio.sleep(0.05)
-    assert document not in panel_document._WRITE_BLOCK, "what comes next would wait, too"
-    assert sent == ["first", "second"]
 
 
 def test_panel_serve_opens_the_pages_behind_a_gate(tmp_path: Path) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import html
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import panel as pn
 import panel_material_ui as pmui
+import param
 import pytest
 from bokeh.document import Document
 from bokeh.models import ImportedStyleSheet
 
+from bnnviz_app import bokeh_fixes
 from bnnviz_app import page as document
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.base import RunPage
@@ -50,3 +55,28 @@ def test_a_page_has_its_style_sheets_from_this_server_however_it_is_built() -> N
     root = pn.Column(pn.pane.HTML("words"), pmui.Button(label="Go")).get_root(pn.state.curdoc)
     urls = [sheet.url for sheet in root.select({"type": ImportedStyleSheet})]
     assert urls and all(url.startswith("static/") for url in urls)
+
+
+class Part(param.Parameterized):
+    at = param.Integer(default=0, readonly=True)
+
+
+def test_a_thread_does_not_end_what_another_may_set() -> None:
+    bokeh_fixes.apply()
+    begun, ended = Event(), Event()
+
+    def set_late() -> int:
+        part = Part()
+        begun.wait()
+        with pn.util.edit_readonly(part):
+            ended.wait()
+            part.at = 1
+        return part.at
+
+    with ThreadPoolExecutor(1) as thread:
+        late = thread.submit(set_late)
+        with pn.util.edit_readonly(Part()):
+            begun.set()
+            time.sleep(0.1)
+        ended.set()
+        assert late.result() == 1

@@ -16,8 +16,7 @@ FIGURES = """() => {
   for (const model of Bokeh.documents[0]._all_models.values()) {
     if (model.type !== "Figure") { continue }
     let sum = 0, place = 1
-    const inked = model.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source))
-    const drawn = [...model.renderers.map((r) => r.data_source), ...inked]
+    const drawn = [...model.renderers.map((r) => r.data_source), ...model.tags]
     for (const source of new Set(drawn)) {
       for (const column of Object.values(source?.data ?? {})) {
         for (const value of column) { place += 1; if (Number.isFinite(value)) { sum += value * (place % 97) } }

@@ -40,8 +40,8 @@ FIGURES = """(live) => {
   for (const view of Bokeh.index) {
     if (view.model.type !== "Figure" || !live.contains(view.el)) { continue }
     let sum = 0, place = 1
-    for (const stroke of view.model.tags.flatMap((ink) => ink.tags)) {
-      for (const value of stroke.source?.data.packed ?? []) {
+    for (const source of view.model.tags) {
+      for (const value of source.data.packed ?? []) {
         place += 1
         if (isFinite(value)) { sum += value * (place % 97) }
       }

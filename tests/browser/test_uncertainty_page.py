@@ -20,17 +20,16 @@ NAMES = """() => [...Bokeh.documents[0]._all_models.values()].filter((m) => m.ty
 OVERFLOW = (
     "() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"
 )
-# How many strokes of these figures have data.
+# How many marks of a figure have data.
 DRAWN = """(name) => {
   const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.type === "Figure" && m.name === name)
-  const strokes = figure.tags.flatMap((ink) => ink.tags)
-  return strokes.filter((s) => Object.values(s.source?.data ?? {}).some((c) => c.length)).length
+  const [marks, moving, still] = figure.tags
+  return marks.tags.filter((mark) => (mark.still ? still : moving).data.packed.length).length
 }"""
 # The probabilities that the page shows of the chosen image.
 SAID = """() => {
   const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.type === "Figure" && m.name === "digit")
-  return JSON.stringify(figure.tags.flatMap((ink) => ink.tags).map((s) =>
-    Object.values(s.source?.data ?? {}).map((c) => [...c].map((v) => Math.round(1000 * v)))))
+  return JSON.stringify(figure.tags.map((source) => [...source.data.packed ?? []].map((v) => Math.round(1000 * v))))
 }"""
 
 

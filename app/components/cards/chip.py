@@ -35,7 +35,7 @@ class Chip(PageComponent):
     def __init__(self, on_turn: Callable[[], None], say: Callable[[str], None], heartbeat: Heartbeat) -> None:
         self._on_turn, self._say, self._heartbeat = on_turn, say, heartbeat
         self.open, self._touched = False, False
-        self._opened_in = 0  # the frame with which the diagnostics opened by themselves
+        self._opened_in = 0.0  # the frame with which the diagnostics opened by themselves
         # A React component would show its text after the other parts of the frame.
         look = {"margin": (4, 4), "height": 32, "min_width": 250, "align": "center", "stylesheets": [_STYLES["chip"]]}
         self.root = _Button(label="Diagnostics", **look)
@@ -59,13 +59,18 @@ class Chip(PageComponent):
             draws += " since the change"
         set_changed(self.root, label=f"{draws}{ess} · {verdict}", button_type=colour)
         if not self._touched and (status["draws"] >= ENOUGH or colour == "danger"):
-            self._opened_in = self._heartbeat.number + 1
+            self._opened_in = math.inf
             self._turn()
 
     def show(self) -> None:
         """Open the diagnostics."""
         if not self.open:
             self._turn()
+
+    def placed(self) -> None:
+        """Note that the page shows the diagnostics from the next frame on."""
+        if self._opened_in == math.inf:
+            self._opened_in = self._heartbeat.number + 1
 
     def _press(self) -> None:
         # A press while they open by themselves was meant to open them.

@@ -25,7 +25,7 @@ LIVE_CAPACITY = 2000
 _EARLY, _EARLY_OF_MANY, _MANY = 200, 16, 2000  # draws of the warm-up that are shown; fewer from so many coordinates
 # Maximum numbers of draws without a limit: 400 MB. Many chains keep fewer draws, but never too few to thin.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 64
-BLOCK = 16  # draws of each chain
+BLOCK = 8  # draws of each chain; a checkpoint has an incomplete block of its own
 # Bytes of draws on a CPU from which on a file holds them, and maximum bytes before a flush.
 _IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
 _PATH_MARKS = 64  # maximum number of draws per chain with integrals along the path

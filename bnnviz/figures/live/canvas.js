@@ -107,13 +107,9 @@ function draw_marks(ctx, marks, to) {
 
 // Marks with their columns: a source has the number of points of each of its marks, then their columns one after another.
 function unpacked(marks) {
-  const held = new Map()
-  for (const mark of marks) {
-    if (!held.has(mark.source)) { held.set(mark.source, []) }
-    held.get(mark.source).push(mark)
-  }
   const data = new Map()
-  for (const [{data: {packed}}, own] of held) {
+  for (const [source, is_still] of [[moving, false], [still, true]]) {
+    const {packed} = source.data, own = marks.filter((mark) => mark.still === is_still)
     let at = own.length
     const total = own.reduce((sum, {columns}, i) => sum + columns.length * packed[i], at)
     for (const [i, mark] of own.entries()) {

@@ -64,7 +64,8 @@ class Canvas:
     def __init__(self, root: figure) -> None:
         self.sheets = self.moving, self.still = Sheet(), Sheet()
         self.model = ColumnDataSource()
-        draw = CustomJS(args={"figure": root, "marks": self.model}, code=CODE)
+        held = {"moving": self.moving.model, "still": self.still.model}
+        draw = CustomJS(args={"figure": root, "marks": self.model, **held}, code=CODE)
         # All sources belong to the document from the beginning, with marks or without.
         root.tags = [self.model, *(sheet.model for sheet in self.sheets)]
         # The browser sets the inner size once the figure has been laid out.
@@ -92,7 +93,8 @@ class Canvas:
     def _plain(self, mark: Mark, palette: Palette) -> dict[str, Any]:
         """Return the style of a mark as the browser reads it."""
         style = style_of(mark) | {"kind": type(mark).__name__.lower(), "columns": mark.column_names}
-        style |= {"source": (self.still if mark.still else self.moving).model, "font": FONT, "fill": None}
+        # No model is named here: Bokeh would collect all models of the page for each figure.
+        style |= {"still": mark.still, "font": FONT, "fill": None}
         if isinstance(mark, Points):
             style |= {"shape": mark.kind.marker, "size": mark.size * mark.kind.size, "colour": palette.of(mark.role)}
             return style | {"kind": "points", "fill": palette.of(mark.face) if mark.face else None}
