@@ -28,6 +28,7 @@ from bnnviz_app.page_thread import in_page_thread
 
 PERIOD = 0.062  # seconds between two ticks
 IDLE_PERIOD = 0.2  # seconds between two polls of a waiting run; its answers to requests come immediately
+REST_AFTER, REST_PERIOD = 3.0, 1.0  # seconds without a frame, after which it is polled less often: each poll costs 4 ms
 STILL_PERIOD = 0.5  # seconds between two ticks with reduced motion
 HIDDEN_PERIOD = 1.0  # seconds between two heartbeats of a hidden page
 LINGER = 8.0  # seconds that a refusal stays on the page
@@ -69,6 +70,7 @@ class Session:
         self._refusing = False  # whether they report a failure
         self._asked_devices = False
         self._idle = False  # nothing is new
+        self._drew = time.monotonic()  # when the last frame came
         self._last_seen = time.monotonic()
         self._wake = asyncio.Event()
         self._in_order = asyncio.Lock()
@@ -219,7 +221,9 @@ class Session:
             return HIDDEN_PERIOD
         if self.heartbeat.still:
             return STILL_PERIOD
-        return IDLE_PERIOD if self._idle and not self.playing else PERIOD
+        if self.playing or not self._idle:
+            return PERIOD
+        return IDLE_PERIOD if time.monotonic() < self._drew + REST_AFTER else REST_PERIOD
 
     async def _turn_once(self) -> None:
         handle = self._handle
@@ -249,6 +253,7 @@ class Session:
         if handle is not self._handle or self._starting:
             return
         if frame is not None:
+            self._drew = time.monotonic()
             jumps = frame.get("status", {}).get("jumps", self._jumps)
             scene = None if jumps == self._jumps else await handle.scene()
             self._jumps = jumps

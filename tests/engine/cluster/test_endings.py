@@ -55,6 +55,8 @@ ENDINGS = {
     "server, SIGINT": ("server", signal.SIGINT, False),
     "server, SIGKILL": ("server", signal.SIGKILL, False),
     "worker, SIGKILL": ("worker", signal.SIGKILL, True),
+    "worker, SIGTERM": ("worker", signal.SIGTERM, True),
+    "worker, SIGINT": ("worker", signal.SIGINT, True),
     "whole group, SIGKILL": ("group", signal.SIGKILL, False),
 }
 
