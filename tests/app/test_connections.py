@@ -109,11 +109,6 @@ async def test_a_socket_that_answers_no_ping_is_closed(first: bytes, monkeypatch
                     await asyncio.wait_for(reader.read(1000), 0.2)
 
 
-async def test_a_class_behind_one_address_is_answered() -> None:
-    async with serving_strangers() as port:
-        assert await asyncio.gather(*(answer(port, path="nowhere") for _ in range(300))) == [404] * 300
-
-
 async def test_a_page_that_was_let_in_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MOST_STRANGERS", 4)
     monkeypatch.setattr(connections, "GRACE_S", 0.0)

@@ -65,13 +65,11 @@ def test_a_thread_does_not_end_what_another_may_set() -> None:
     bokeh_fixes.apply()
     begun, ended = Event(), Event()
 
-    def set_late() -> int:
-        part = Part()
+    def set_late() -> None:
         begun.wait()
-        with pn.util.edit_readonly(part):
+        with pn.util.edit_readonly(part := Part()):
             ended.wait()
             part.at = 1
-        return part.at
 
     with ThreadPoolExecutor(1) as thread:
         late = thread.submit(set_late)
@@ -79,4 +77,4 @@ def test_a_thread_does_not_end_what_another_may_set() -> None:
             begun.set()
             time.sleep(0.1)
         ended.set()
-        assert late.result() == 1
+        late.result()
