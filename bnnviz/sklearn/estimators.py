@@ -250,10 +250,10 @@ class BNNRegressor(RegressorMixin, _Estimator):
     Inputs and target are standardised internally. The weights have normal priors, and the standard deviation of the
     observation noise is learned.
 
-    By default, fitting takes 15 CPU seconds, or less if the predictions converge earlier. A DataFrame may contain text,
-    dates and missing values. Text columns are one-hot encoded, missing values are replaced by the median and indicated
-    by an additional column, and new rows are matched by column name. A DataFrame with only numbers is validated as in
-    scikit-learn.
+    By default, fitting takes 15 seconds of computing time, or less if the predictions converge earlier. A DataFrame may
+    contain text, dates and missing values. Text columns are one-hot encoded, missing values are replaced by the median
+    and indicated by an additional column, and new rows are matched by column name. A DataFrame with only numbers is
+    validated as in scikit-learn.
 
     Parameters
     ----------
@@ -263,8 +263,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
     sampler : str, default "auto"
         Name of a sampler (see `bnnviz list samplers`). With ``auto``, a pilot run selects one.
     minutes : float, default 0.25
-        CPU time of a fit, including the pilot run. Used only if ``sampler="auto"``. Time-limited runs are not
-        reproducible.
+        Computing time of a fit (CPU time of its thread, or time on the GPU), including the pilot run. Used only if
+        ``sampler="auto"``. Time-limited runs are not reproducible.
     settings : dict, optional
         Settings of the sampler, by name. Used only if a sampler is given.
     draws, warmup, chains : int, optional
