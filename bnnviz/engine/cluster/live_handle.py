@@ -152,9 +152,15 @@ class LiveHandle:
             return {"state": self.state}
         if not self._up.is_set() and not self.alive:
             raise BnnvizError(f"{self._message} Start it again to continue.")
+        recorded = self._carried["record"]
+        if name == "record":  # a worker that is lost before it answers may have created the recording
+            self._carried["record"] = args.get("recording")
         try:
             await asyncio.wait_for(self._up.wait(), CALL_S)
             reply = await self._call("command", name, args, seconds=COMMAND_S)
+        except BnnvizError:
+            self._carried["record"] = recorded
+            raise
         except LOST:
             raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
         self._take(reply)
