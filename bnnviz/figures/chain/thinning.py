@@ -21,7 +21,7 @@ LEAST = 0.1  # expected events over the shown time at a rate of the full height:
 LATEST = 12  # proposals are shown with their uniform mark
 #: What marks mean, by their label.
 HINTS = {
-    "rate < 0": "the density rises along the path: it cannot turn",
+    "U decreases": "the density rises along the path: the rate is 0, and it cannot turn",
     "rate": "how likely the path is to turn now, per unit of time",
     "envelope": "an upper bound of the rate: times to turn are proposed from it",
     "rejected": "a proposed time at which the path goes on",
@@ -50,7 +50,7 @@ class Thinning(Figure):
         below = np.where(rate < 0, rate, np.nan)
         marks: list[Mark] = [
             *_stems(part),
-            Line(part["rate_t"], below, 1.6, DASHED, colour="pale", label="rate < 0", hint=HINTS["rate < 0"]),
+            Line(part["rate_t"], below, 1.6, DASHED, colour="pale", label="U decreases", hint=HINTS["U decreases"]),
             Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate", hint=HINTS["rate"]),
             Band(t, 0 * height, height, colour="grey", opacity=0.15),
             _pieces(part, "past", 2.2),

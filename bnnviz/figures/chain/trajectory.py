@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz.figures import parts
-from bnnviz.figures.marks import SQUARE, Arrows, Drawing, Line, Mark, Points, chain, future
+from bnnviz.figures.marks import SQUARE, Area, Arrows, Drawing, Line, Mark, Points, chain, future
 from bnnviz.figures.palette import EVENTS, KINDS, KNOWN, NOW, PICKED, VISITED, Kind
 from bnnviz.figures.plane import PlaneFigure
 
@@ -93,13 +93,13 @@ def _marginals(x: np.ndarray, y: np.ndarray) -> list[Mark]:
     x, y = x[known], y[known]
     if len(x) < BINS:
         return []
-    curves = []
+    rings = []
     for along, across in ((x, y), (y, x)):
         counts, edges = np.histogram(along, BINS)
-        height = SHARE * np.ptp(across) * counts / counts.max()
-        curves.append((np.repeat(edges, 2)[1:-1], across.min() + np.repeat(height, 2)))
-    (x_at, x_height), (y_at, y_height) = curves
-    return [Line(x_at, x_height, 1.2, colour="pale", label="marginal"), Line(y_height, y_at, 1.2, colour="pale")]
+        height = np.pad(np.repeat(SHARE * np.ptp(across) * counts / counts.max(), 2), 1)
+        rings.append(np.column_stack([np.repeat(edges, 2), across.min() + height]))
+    look = {"colour": "pale", "opacity": 0.4}
+    return [Area([[rings[0]]], label="marginal", **look), Area([[rings[1][:, ::-1]]], **look)]
 
 
 def trajectory(source: Any) -> Drawing:
