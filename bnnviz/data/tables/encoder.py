@@ -1,7 +1,4 @@
-"""Encode the columns of a table as numbers: one fitted encoder for training rows and new ones.
-
-It does not use scikit-learn, whose import takes as long as a prediction.
-"""
+"""Encode the columns of a table as numbers: one fitted transformer of scikit-learn for training rows and new ones."""
 
 from __future__ import annotations
 
@@ -40,13 +37,29 @@ class Encoder:
 
     def fit(self, frame: pd.DataFrame) -> Self:
         """Learn levels and medians from training rows."""
-        numbers = self._numbers_of(frame)
-        self._medians = np.nanmedian(numbers, axis=0)
-        self._gaps = np.flatnonzero(np.isnan(numbers).any(0))
-        gaps = [self._numbers[i] for i in self._gaps]
+        optional.require("sklearn", "Reading a table needs")
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder
+
+        fill = SimpleImputer(missing_values=None, strategy="constant", fill_value=_NO_VALUE)
+        one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        self.transformer = ColumnTransformer(
+            [
+                ("number", SimpleImputer(strategy="median", add_indicator=True), self._numbers),
+                ("category", make_pipeline(fill, one_hot), self._categories),
+            ]
+        ).fit(frame)
+        gaps, found = [], []
+        if self._numbers:
+            indicator = self.transformer.named_transformers_["number"].indicator_
+            gaps = [self._numbers[i] for i in indicator.features_]
+        if self._categories:
+            found = self.transformer.named_transformers_["category"][-1].categories_
         self._marked = set(gaps)
         self._donors = frame.sample(min(len(frame), _DONORS), random_state=0).reset_index(drop=True)
-        known = {key: tuple(sorted(set(frame[key].fillna(_NO_VALUE)))) for key in self._categories}
+        known = {key: tuple(map(str, each)) for key, each in zip(self._categories, found, strict=True)}
         self.levels = {key: known.get(key, ()) for key in self.kinds}
         encoded = [f"{key}={level}" for key, each in known.items() for level in each]
         self.names = (*self._numbers, *(f"{key} is missing" for key in gaps), *encoded)
@@ -63,17 +76,7 @@ class Encoder:
 
     def transform(self, frame: pd.DataFrame) -> np.ndarray:
         """Return rows (rows, encoded columns) as finite numbers."""
-        pandas, numbers = optional.require("pandas", "Reading a table needs"), self._numbers_of(frame)
-        missing = np.isnan(numbers)
-        parts = [np.where(missing, self._medians, numbers), missing[:, self._gaps]]
-        for key in self._categories:
-            levels = self.levels[key]
-            places = pandas.Index(levels).get_indexer(frame[key].fillna(_NO_VALUE))
-            parts.append(places[:, None] == np.arange(len(levels)))
-        return np.hstack(parts, dtype=float)
-
-    def _numbers_of(self, frame: pd.DataFrame) -> np.ndarray:
-        return frame[self._numbers].to_numpy(dtype=float)
+        return np.asarray(self.transformer.transform(frame), dtype=float)
 
     def encode(self, frame: pd.DataFrame) -> tuple[np.ndarray | Imputed, np.ndarray]:
         """Return new rows encoded, and a note on the filled and unknown values of each, or an empty text.
