@@ -113,11 +113,11 @@ def class_predictions(
     given = network_draws(source)
     if given.target.likelihood.task != "classification":
         raise BnnvizError("This figure requires a classification network.", "source")
-    found = metrics.predict(given.target, given.theta)
+    probabilities = metrics.predict(given.target, given.theta)
     weights = None if given.log_weights is None else metrics.normalised(given.log_weights)
     labels = list(classes or metrics.class_names(given.target))
     rows = observed_rows(given.target).astype(int)
-    return ClassPredictions(name or _named(source), found.probabilities, weights, rows, labels)
+    return ClassPredictions(name or _named(source), probabilities, weights, rows, labels)
 
 
 def _named(source: Any) -> str:
