@@ -138,7 +138,7 @@ def _rates(seen: PaintLog, seconds: float) -> Iterator[Row]:
 
 
 def _latencies(seen: PaintLog, seconds: float) -> Iterator[Row]:
-    """Yield the latencies; the 95 % quantile has a goal and must not grow from the first to the last quarter."""
+    """Yield the latencies; the 95% quantile has a goal and must not grow from the first to the last quarter."""
     painted = [frame[2] for frame in seen.frames]
     late = [1000 * (frame[2] - frame[0]) for frame in seen.frames]
     parts = quarters(painted, late, seen.now - seconds, seen.now)

@@ -1,4 +1,4 @@
-"""Fit default settings to fourteen tables, compared with other models: NLL, CRPS and coverage of 90 % intervals.
+"""Fit default settings to fourteen tables, compared with other models: NLL, CRPS and coverage of 90% intervals.
 
 A case is a table with five splits. Our model is the default estimator of `bnnviz.sklearn` with a CPU budget per fit.
 The others are ridge or logistic regression, boosting (of quantiles for numbers), a Gaussian process, an ensemble of
@@ -10,8 +10,8 @@ gets a normal one with the standard deviation of held-out rows.
 
 CRPS is twice the mean pinball loss at 39 levels; for classes it is the Brier score. Densities of counts are the
 probabilities of unit intervals. Quantile boosting defines no density. The goals: NLL and CRPS are at most one standard
-error (of the difference over the splits) above the best, and 90 % intervals cover 85 to 95 %. For classes, coverage is
-that of the smallest sets with a probability of 90 %, whose last class is included at random.
+error (of the difference over the splits) above the best, and 90% intervals cover 85 to 95%. For classes, coverage is
+that of the smallest sets with a probability of 90%, whose last class is included at random.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Table(NamedTuple):
     """Rows to predict: inputs (rows, inputs), and numbers or class numbers (rows,).
 
     With ``gap`` the middle third of an input is predicted, with ``beyond`` its outer sixths; each split uses another
-    input. Otherwise 20 % of the rows are predicted.
+    input. Otherwise 20% of the rows are predicted.
     """
 
     task: Task
@@ -125,7 +125,7 @@ def _drawn(family: str) -> Table:
 
 
 def _missing() -> Table:
-    """Return the concrete table without 10 % of its cells."""
+    """Return the concrete table without 10% of its cells."""
     table = _shipped("concrete")
     gone = np.random.default_rng(0).random(table.x.shape) < 0.1
     return table._replace(x=np.where(gone, np.nan, table.x))
@@ -264,7 +264,7 @@ def figures_of_numbers(found: Numbers, y: np.ndarray) -> dict[str, float]:
     """Return RMSE, NLL, CRPS and coverage of predicted numbers.
 
     An observation that equals several quantiles, like a count, is between them at random, so that calibrated intervals
-    cover 90 %.
+    cover 90%.
     """
     off = y - found.quantiles
     below, above = (off > 0).sum(0), (off >= 0).sum(0)
@@ -280,10 +280,10 @@ def figures_of_numbers(found: Numbers, y: np.ndarray) -> dict[str, float]:
 
 
 def figures_of_classes(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Return accuracy, NLL and Brier score of predicted classes, and the coverage of 90 % sets.
+    """Return accuracy, NLL and Brier score of predicted classes, and the coverage of 90% sets.
 
-    A set has the most probable classes, the last one included with the chance that makes its probability 90 %, so that
-    calibrated sets cover 90 %.
+    A set has the most probable classes, the last one included with the chance that makes its probability 90%, so that
+    calibrated sets cover 90%.
     """
     labels = y.astype(int)
     own = np.clip(probabilities[np.arange(len(y)), labels], _LEAST, 1.0)
@@ -365,7 +365,7 @@ def rows(name: str, task: str, found: dict[str, list[dict[str, float]]], chosen:
             yield Row(title, values[score].mean(), unit, goal, of | {"note": note})
     off = abs(columns[_OURS]["coverage"].mean() - COVERAGE)
     note = "; ".join(chosen)
-    yield Row(f"{_OURS} coverage off 90 %", off, "", Goal("<=", _MARGIN), more | {"chosen": chosen, "note": note})
+    yield Row(f"{_OURS} coverage off 90%", off, "", Goal("<=", _MARGIN), more | {"chosen": chosen, "note": note})
 
 
 def _goal(score: str, columns: dict[str, dict[str, np.ndarray]]) -> Goal:

@@ -34,7 +34,7 @@ def weights(source: 'Any', variables: 'str | Sequence[str] | None' = None, *, mo
     """Plot a heat map of correlations of the weights of a network or of other variables."""
 
 def attack(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay | hv.Layout':
-    """Plot accuracy and mean predictive entropy of attacked rows against the step size, with 95 % intervals."""
+    """Plot accuracy and mean predictive entropy of attacked rows against the step size, with 95% intervals."""
 
 def calibration(source: 'Any', observed: 'Any' = None, *, bins: 'int' = 10, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the calibration of predictions: a reliability diagram for classes, coverage of intervals for numbers."""
@@ -61,13 +61,13 @@ def probability(source: 'Any', *, bins: 'int' = 10, dark: 'bool' = False) -> 'hv
     """Plot a histogram over draws of a class probability of one row, with a fitted beta density."""
 
 def class_probabilities(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
-    """Plot class probabilities of one row by one or several methods, with 95 % intervals over the draws."""
+    """Plot class probabilities of one row by one or several methods, with 95% intervals over the draws."""
 
 def relevance(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
-    """Plot the relevance of the columns of a table with 95 % intervals, the largest 25 first."""
+    """Plot the relevance of the columns of a table with 95% intervals, the largest 25 first."""
 
 def roc(source: 'Any', observed: 'Any' = None, *, positive: 'int | None' = None, dark: 'bool' = False) -> 'hv.Overlay':
-    """Plot the mean ROC curve over draws, with envelopes that contain 80, 95 and 99 % of the curves."""
+    """Plot the mean ROC curve over draws, with envelopes that contain 80, 95 and 99% of the curves."""
 
 def spread(source: 'Any', *, dark: 'bool' = False) -> 'hv.Overlay':
     """Plot the standard deviation over draws of the probability of class 1 as a function of two inputs."""

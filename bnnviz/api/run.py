@@ -347,7 +347,7 @@ def start(
         weights.
     minutes : float, optional
         Limit of the computing time (CPU time of the run's thread, or time on the GPU), which the load of the machine
-        does not change. The search for starting points takes at most 30 % of it, and the warm-up ends after 70 %. With
+        does not change. The search for starting points takes at most 30% of it, and the warm-up ends after 70%. With
         ``auto`` it includes the pilot, and the default is 0.25.
     **unknown
         Unknown arguments raise an error with a suggestion.

@@ -158,7 +158,7 @@ def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
         say(race.error)
         return FAILED
     if interrupted:
-        say(f"stopped when {100 * race.progress:.0f} % of the budgets was spent.")
+        say(f"stopped when {100 * race.progress:.0f}% of the budgets was spent.")
     return INTERRUPTED if interrupted else 0
 
 

@@ -244,8 +244,8 @@ class Wells(Comparison):
         fate = f"FuncHMC {fates[0]}; HMC {fates[1]}" if fates[0] != fates[1] else f"both {fates[0]}"
         text = (
             f"Move {self.steps}: {fate}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the"
-            f" truth and HMC's {hmc['median']:.2f}; both wells are covered in {100 * func['covered']:.0f} % and"
-            f" {100 * hmc['covered']:.0f} % of them."
+            f" truth and HMC's {hmc['median']:.2f}; both wells are covered in {100 * func['covered']:.0f}% and"
+            f" {100 * hmc['covered']:.0f}% of them."
         )
         return {"text": text, "kind": "summary", "warning": self._warning(func, hmc), "remedies": []}
 

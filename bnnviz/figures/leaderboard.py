@@ -49,7 +49,7 @@ _DEFINITIONS = {
     "error_low": "The error two standard errors lower, by the jackknife over chains of its logarithm.",
     "error_high": "The error two standard errors higher.",
     "error_mean": "The root mean square error of the means of all coordinates, in true standard deviations.",
-    "error_sd": "The root mean square of sd / true sd - 1 over all coordinates: 0.1 is 10 % too wide or too narrow.",
+    "error_sd": "The root mean square of sd / true sd - 1 over all coordinates: 0.1 is 10% too wide or too narrow.",
     "rhat": "How far chains differ from each other in the first principal component; below 1.01 they agree.",
     "ess": "Number of equally informative independent draws: bulk, of the first principal component, all chains.",
     "ess_per_s": "ESS per second of this sampler, warm-up included.",

@@ -9,7 +9,7 @@ A quantity is named ``NAME`` or ``NAME.ARGUMENT``. nan is one that is not known 
 - ``events``: their number, or the share of ``events.refreshes`` or ``events.bounces``.
 - ``envelope``: a figure of that part of a frame (``envelope.violation_share``); of a list, its last entry.
 - ``accepted``: the rate at the last proposal by the envelope, its probability of acceptance.
-- ``band``: the width of the 95 % band of a network's function at an input (``band.0.5``).
+- ``band``: the width of the 95% band of a network's function at an input (``band.0.5``).
 - ``weight_ess``: the effective sample size of weights, as a share of the draws.
 - ``crossings``: how often the first coordinate changes its sign, in 100 draws of a chain.
 - ``radius``: the mean distance of the draws from the origin.

@@ -51,5 +51,5 @@ class MoveText:
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage with two significant digits, three from 100 % on."""
+    """Format a share as a percentage with two significant digits, three from 100% on."""
     return f"{float(f'{100 * share:.{2 if abs(share) < 0.995 else 3}g}'):g}%"

@@ -401,7 +401,7 @@ class Funnel(Target):
         return np.hstack([v, np.exp(0.5 * v) * noise[:, 1:]])
 
     def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return a window that contains 99.5 % of each coordinate."""
+        """Return a window that contains 99.5% of each coordinate."""
         side = _funnel_quantile(self.spread, 0.995)
         return (-3.2 * self.spread, 3.2 * self.spread), (-side, side)
 

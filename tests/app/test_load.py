@@ -159,7 +159,7 @@ def test_200_students_read_a_lesson_and_no_answer_is_lost(serve: Callable[..., A
     log.info(
         f"{len(took)} requests in {seconds:.0f} s: {used.user + used.system - before.user - before.system:.1f} CPU s,"
         f" {served.process.memory_info().rss / 2**20:.0f} MB; answers after {1000 * took[len(took) // 2]:.0f} ms,"
-        f" 99 % within {1000 * took[99 * len(took) // 100]:.0f} ms"
+        f" 99% within {1000 * took[99 * len(took) // 100]:.0f} ms"
     )
     assert counts == [[67, 67, 66]] * STUDENTS
 

@@ -131,7 +131,7 @@ def test_the_control_sets_labels_follow_their_truth():
         loaded = data.load("control_1600", split)
         probability = loaded.truth(loaded.x_train)
         z.append((loaded.y_train - probability).sum() / np.sqrt((probability * (1 - probability)).sum()))
-    assert np.sum(np.square(z)) < 40.0  # the 99.5 % quantile of chi-squared with 20
+    assert np.sum(np.square(z)) < 40.0  # the 99.5% quantile of chi-squared with 20
     inputs = data.load("control_1600", 3).x_train
     assert abs(inputs.mean()) < 4 / np.sqrt(inputs.size)
     best = [np.mean((s.truth(s.x_test) > 0.5) == s.y_test) for s in (data.load("control_50", k) for k in range(20))]

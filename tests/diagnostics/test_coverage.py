@@ -46,7 +46,7 @@ def test_transforms_of_right_predictions_are_uniform_and_others_are_not() -> Non
 
 @pytest.mark.slow
 def test_the_band_holds_right_predictions_as_often_as_it_says() -> None:
-    """Of 50 rows at the level .5, and of a bin: at least 95 %, and at most what one more row on each side makes."""
+    """Of 50 rows at the level .5, and of a bin: at least 95%, and at most what one more row on each side makes."""
     rng = np.random.default_rng(1)
     many = [diagnostics.coverage(rng.uniform(size=50), np.array([0.5])) for _ in range(4000)]
     held = np.mean([one.low[0] <= one.share[0] <= one.high[0] for one in many])

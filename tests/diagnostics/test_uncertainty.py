@@ -169,7 +169,7 @@ def test_detection_of_normal_scores_is_known():
 
 
 def test_detection_by_hand():
-    """Of four foreign rows 95 % are found only with the lowest, at .4, which two of five others reach."""
+    """Of four foreign rows 95% are found only with the lowest, at .4, which two of five others reach."""
     found = diagnostics.detection([0.1, 0.2, 0.3, 0.5, 0.7], [0.4, 0.6, 0.8, 0.9], resamples=50)
     assert found.fpr95 == pytest.approx(2 / 5)
     assert found.auroc == pytest.approx((3 + 4 + 5 + 5) / 20)
@@ -188,7 +188,7 @@ def test_detection_by_hand():
 
 @pytest.mark.slow
 def test_intervals_of_detection_hold_the_truth():
-    """Threshold before looking: of 120 intervals of 95 % at least 107, three standard errors below."""
+    """Threshold before looking: of 120 intervals of 95% at least 107, three standard errors below."""
     rng, shift, hits = np.random.default_rng(8), 1.0, np.zeros(2)
     area, rate = stats.norm.cdf(shift / math.sqrt(2)), stats.norm.cdf(stats.norm.ppf(0.95) - shift)
     for seed in range(120):

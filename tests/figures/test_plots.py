@@ -193,7 +193,7 @@ def test_predictive_figures_show_what_the_diagnostics_say() -> None:
     found = next(each for each in plots.roc(two, labels) if isinstance(each, hv.Curve) and "AUC" in each.label)
     assert np.array_equal(found.dimension_values(1), known.mean)
     assert f"{known.auc_mean:.3f}" in found.label
-    low = next(each for each in plots.roc(two, labels) if each.label == "99 % of the draws")
+    low = next(each for each in plots.roc(two, labels) if each.label == "99% of the draws")
     assert np.array_equal(low.dimension_values(1), known.low[2])
 
 

@@ -193,7 +193,7 @@ def test_chains_together_are_chains_one_after_another(bars, monkeypatch):
 
 
 def test_the_estimated_diagonal_is_the_exact_one_on_average(bars, monkeypatch):
-    """200 passes over 10 parts: the relative error of a weight is at least (2 / 2,000)^0.5, 3 %; and none is biased."""
+    """200 passes over 10 parts: the relative error of a weight is at least (2 / 2,000)^0.5, 3%; and none is biased."""
     target = targets.BNN(nn.Sequential(nn.Flatten(), nn.Linear(SIDE * SIDE, CLASSES)), bar_rows(), "categorical")
     target.to("cpu", torch.float64)
     theta = states(target, 1)[0]

@@ -57,7 +57,7 @@ def of_draws(draws: np.ndarray, truth: KnownAnswers, weights: np.ndarray | None 
         tests.append(_test(f"variance x{i + 1}", ((x - mean) ** 2 - variance) / variance, weights))
         if truth.quantiles is not None:
             for level, quantile, se in zip(LEVELS, truth.quantiles[:, i], truth.level_se, strict=True):
-                tests.append(_test(f"{100 * level:g} % of x{i + 1}", (x < quantile) - level, weights, se))
+                tests.append(_test(f"{100 * level:g}% of x{i + 1}", (x < quantile) - level, weights, se))
     return tests
 
 

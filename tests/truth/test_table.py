@@ -54,7 +54,7 @@ def test_errors_of_draws_and_of_their_path_are_reported() -> None:
     draws = 1.1 * target.exact_draws(64 * 50, seed=1).reshape(64, 50, 1)
     found = {test.label: test for test in of_draws(draws, known)}
     assert found["variance x1"].error == pytest.approx(0.21, abs=4 * found["variance x1"].se)
-    assert found["10 % of x1"].error == pytest.approx(stats.norm.cdf(-1.2816 / 1.1) - 0.1, abs=0.02)
+    assert found["10% of x1"].error == pytest.approx(stats.norm.cdf(-1.2816 / 1.1) - 0.1, abs=0.02)
     # Paths that rest at the draws' places, each for a time of its own.
     rest = np.linspace(1, 2, 64)[:, None]
     path = np.concatenate([rest, rest * draws.mean(1), rest * (draws**2).mean(1)], axis=1)

@@ -31,7 +31,7 @@ _LIMITS = {
     "Bulk ESS": "above 400",
     "Tail ESS": "above 400",
     "ESS of functions (minimum)": "above 400",
-    "Violations": "at most 1 %",
+    "Violations": "at most 1%",
     "Tail of the weights": "below 0.7",
 }
 _MENU = html.escape(json.dumps(_ACTIONS))

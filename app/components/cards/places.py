@@ -13,9 +13,9 @@ from bnnviz_app.components.widgets import ReaderChoice, Text, WideRow, set_chang
 from bnnviz_app.theme import styles
 
 _LINES = {
-    "band": "Blue: 95 % of the sampled networks. Orange: the current one. Click to add a point.",
+    "band": "Blue: 95% of the sampled networks. Orange: the current one. Click to add a point.",
     "area": "Colour: the probability of a class. Line: probability one half. Click to add a point.",
-    "intervals": "A bar: the 95 % interval of a test row. On the diagonal predictions are exact.",
+    "intervals": "A bar: the 95% interval of a test row. On the diagonal predictions are exact.",
     "classes": "A bar: the probability that the draws give the class of a test row.",
     "envelope": "The path bounces if u × envelope < rate, u random in [0, 1].",
     "path": "Dots: draws. Line: the last segments of one path, which turns at each bounce.",

@@ -69,7 +69,7 @@ class EntryCard(Card):
         colour = entry_colour(self.number)
         share = f"{100 * self._spent:.0f}"
         spent = f"<i style='width:{share}%; background:{colour}'></i>"
-        bar = f"<span class='bar' title='{share} % of its budget spent'>{spent}</span>"
+        bar = f"<span class='bar' title='{share}% of its budget spent'>{spent}</span>"
         badge = f"<span class='lost'>{html.escape(self._badge)}</span>" if self._badge else ""
         chip = f"<span class='chip' style='background:{colour}'></span>"
         return f"<h2>{chip}<b>{html.escape(self.name)}</b>{bar}{badge}</h2>"

@@ -27,7 +27,7 @@ SETS = (
         name="own",
         title="Your file",
         doc="An uploaded table: open a CSV file on the page, or pass --data FILE.csv --target-column NAME on the"
-        " command line. A random 10 % of the rows are test rows.",
+        " command line. A random 10% of the rows are test rows.",
         task=None,
         inputs=0,
         rows=0,

@@ -107,7 +107,7 @@ class UserTable:
         }
 
     def load(self, split: int = 0) -> DataSet:
-        """Return a split into 90 % training rows and 10 % test rows.
+        """Return a split into 90% training rows and 10% test rows.
 
         Parameters
         ----------

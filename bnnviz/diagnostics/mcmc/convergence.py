@@ -25,7 +25,7 @@ _TAILS = (0.05, 0.95)
 def ess(values: np.ndarray, method: str = "bulk") -> float:
     """Compute the bulk or tail effective sample size of (chains, draws).
 
-    ``method="tail"`` is the minimum of the 5 % and 95 % quantiles. The result is nan for fewer than four draws,
+    ``method="tail"`` is the minimum of the 5% and 95% quantiles. The result is nan for fewer than four draws,
     constant draws, or without ArviZ.
 
     Examples

@@ -58,7 +58,7 @@ def variance_inflation(
     target, and on a Gaussian the average ratio of variances.
 
     The accuracy is limited by the degree of the polynomials. On the banana the intervals cover the true error of low
-    envelopes up to 0.5, but for exact draws with a variance increased by 20 % the estimate is 0.44.
+    envelopes up to 0.5, but for exact draws with a variance increased by 20% the estimate is 0.44.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _POINTS = 200
 class Detection(NamedTuple):
     """Performance of a score for detecting out-of-distribution rows, with intervals.
 
-    ``auroc`` is the area under the ROC curve. ``fpr95`` is the false positive rate at a true positive rate of 95 %.
+    ``auroc`` is the area under the ROC curve. ``fpr95`` is the false positive rate at a true positive rate of 95%.
     """
 
     auroc: float

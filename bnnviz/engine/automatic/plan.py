@@ -1,7 +1,7 @@
 """Choose a sampler for a network by a short pilot: each candidate samples a part of the rows and predicts the others.
 
 A candidate is a sampler that proposes how to spend a budget (`bnnviz.samplers.base.Sampler.proposal`). The pilot
-measures the cost of a gradient, gives each candidate an equal share of a tenth of the time on 80 % of the training
+measures the cost of a gradient, gives each candidate an equal share of a tenth of the time on 80% of the training
 rows, and takes the one with the largest density of the other rows. A candidate within one standard error of the best
 that precedes it in rank is preferred, because it profits from more time.
 """

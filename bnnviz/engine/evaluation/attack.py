@@ -93,7 +93,7 @@ def attack(
     -------
     dict
         Lists with one number per eps: ``accuracy`` of the averaged prediction with Wilson's interval (``accuracy_low``,
-        ``accuracy_high``; 95 %), ``entropy``, its mean predictive entropy with a bootstrap interval over rows
+        ``accuracy_high``; 95%), ``entropy``, its mean predictive entropy with a bootstrap interval over rows
         (``entropy_low``, ``entropy_high``), ``expected``, the mean entropy of single draws, and ``mutual``, their
         difference. Intervals refer to rows and do not include the choice of the attacked draw. Also ``eps``, ``judge``,
         ``attacker``, ``rows``, ``judges`` (number of draws), ``base``, ``class_names``, ``unit`` (``pixels``, or

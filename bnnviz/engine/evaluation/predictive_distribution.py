@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-QUANTILES = (0.05, 0.5, 0.95)  # median and central 90 % interval
+QUANTILES = (0.05, 0.5, 0.95)  # median and central 90% interval
 _OF_OUTPUTS = (
     "The likelihood defines a density only, so the outputs are predicted; to predict observations, implement mean,"
     " variance, cdf and draw of bnnviz.targets.Likelihood."
@@ -56,7 +56,7 @@ class PredictiveDistribution(Suggesting):
         With ``outputs`` the likelihood is a function, and ``mean``, ``epistemic_sd`` and ``quantiles`` refer to the
         outputs. See ``note``.
     far : ndarray of bool, shape (rows,)
-        Whether the distance to the nearest training row exceeds the 99 % quantile of this distance among the training
+        Whether the distance to the nearest training row exceeds the 99% quantile of this distance among the training
         rows. The prior dominates the predictions at such rows.
     mean, sd : ndarray or None, shape (rows,) or (rows, columns)
         Mean and standard deviation of an observation, in the unit of the target.
@@ -116,7 +116,7 @@ class PredictiveDistribution(Suggesting):
         return np.array(self.class_names)[self.probabilities.argmax(1)]
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return all columns by name; ``lower_90`` and ``upper_90`` are the ends of the central 90 % interval."""
+        """Return all columns by name; ``lower_90`` and ``upper_90`` are the ends of the central 90% interval."""
         if self.probabilities is None:
             parts = {_quantile_name(level): values for level, values in self.quantiles.items()}
             parts |= {name: getattr(self, name) for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd")}

@@ -27,7 +27,7 @@ from bnnviz.targets import BNN
 _DRAWS, _PAIRS = (20, 100), (10, 1000)  # fewest for many columns, and most
 _MOST = 30_000  # columns times pairs of rows, if the fewest do not exceed it
 _INTERVAL = (0.025, 0.975)
-_MOSTLY = 0.9  # minimum excess of changes in one direction, as a share of all: 95 % go there
+_MOSTLY = 0.9  # minimum excess of changes in one direction, as a share of all: 95% go there
 _SCALE = re.compile(r"log scale .*\[:, (\d+)\]$")
 
 
@@ -39,13 +39,13 @@ class Relevance(NamedTuple):
     names : list of str
         Names of the columns.
     effect, low, high : ndarray, shape (columns,)
-        Posterior mean and central 95 % interval of the total effect of a column: the standard deviation of the outputs
+        Posterior mean and central 95% interval of the total effect of a column: the standard deviation of the outputs
         when its values are exchanged between rows. Outputs of a regression are standardised.
     scale : ndarray, shape (columns,)
         Posterior median of the learned scale of the weights of the column, the largest one if several inputs encode
         it, or nan if it is not learned.
     direction : list of str
-        ``rises`` if in 97.5 % of the draws at least 95 % of the change of the output, over all pairs of rows, have
+        ``rises`` if in 97.5% of the draws at least 95% of the change of the output, over all pairs of rows, have
         the sign of the column's change, ``falls`` if they have the other sign, and ``mixed`` otherwise. Of two
         classes the output is the second one's logit. Empty for categories, columns with gaps, and several outputs.
 

@@ -40,7 +40,7 @@ class Predictive(NamedTuple):
     mutual: np.ndarray
 
     def accuracy(self, observed: np.ndarray) -> dict[str, float]:
-        """Return the accuracy and its 95 % interval (Wilson) for observed classes (rows,)."""
+        """Return the accuracy and its 95% interval (Wilson) for observed classes (rows,)."""
         right = self.probabilities.argmax(1) == observed
         low, high = diagnostics.share_interval(right.sum(), len(right))
         return {"accuracy": float(right.mean()), "accuracy_low": low, "accuracy_high": high}
@@ -126,7 +126,7 @@ def uncertainty(
         of undefined ones among ``series``, the probabilities of each class at up to 50 test rows; ``unknown``: by
         metric, the reason why it is undefined. ``arrays``: ``test`` and ``ood``, each with ``chances`` (rows, classes),
         ``entropy``, ``expected`` and ``mutual`` (rows,); ``observed`` (rows,); ``reliability`` and ``intervals``
-        (``rows``, ``observed`` and ``mean``, ``low`` and ``high`` (rows, classes), 95 % of the draws), as dicts.
+        (``rows``, ``observed`` and ``mean``, ``low`` and ``high`` (rows, classes), 95% of the draws), as dicts.
 
     Raises
     ------

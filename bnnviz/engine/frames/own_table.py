@@ -21,7 +21,7 @@ from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 
-#: Quantiles of an observation: the ends of the 90 % and the 50 % interval, and the median.
+#: Quantiles of an observation: the ends of the 90% and the 50% interval, and the median.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _FIGURES = ("mean", "sd", "epistemic_sd", "aleatoric_sd", "entropy", "mutual_information")
 _FEWEST = 10  # draws of each chain before a running sampler is judged

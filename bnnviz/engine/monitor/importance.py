@@ -74,7 +74,7 @@ class Importance:
         self.messages = [Message("even_weights", percent=100 * share)] if missed and share >= POOR else []
         off = []
         if stein is not None:
-            text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f} %"
+            text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f}%"
             at = stated(self._stein[0], self._run.chain_trace.iteration)
             off.append([f"Weighted variances, off by Stein's identity{at}", text, "bad" if missed else ""])
         # A light tail does not show what draws have missed.

@@ -36,7 +36,7 @@ _MOST_MOMENTS = 50  # dimensions
 _NEAR = 0.1
 _WEIGHED = 4000  # maximum weighted draws at events for the table
 _GRADIENTS = 512  # at once
-_INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error is estimated from eight groups
+_INTERVAL = 2.4  # standard errors: 95% of Student's t, since the error is estimated from eight groups
 _LEAST_ERROR = 1e-6  # minimum error of a variance, to avoid zero
 _CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
 

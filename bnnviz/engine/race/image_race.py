@@ -266,7 +266,7 @@ class Images:
         if not ranked:
             return unmeasured(rows)
         first = ranked[0]
-        best = f"{first['name']} predicts best (NLL {first['nll']:.3f}, accuracy {100 * first['accuracy']:.1f} %)"
+        best = f"{first['name']} predicts best (NLL {first['nll']:.3f}, accuracy {100 * first['accuracy']:.1f}%)"
         detecting = [row for row in ranked if math.isfinite(row["auroc"])]
         if not detecting or self.ood is None:
             return f"{best}."

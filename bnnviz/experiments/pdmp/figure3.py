@@ -30,7 +30,7 @@ FIG3 = Experiment(
     title="Predictions on toy_a, toy_b and toy_c, a 1-25-10-1 tanh network (PDMP paper, Fig. 3)",
     doc="Five runs, one chain of 600 draws each, all rows in every gradient; for each seed all samplers start at the"
     " same MAP. The noise N(0, 0.1^2) is ours; the paper's is not public. toy_c has 28 points here and 500 in the"
-    " authors' code. band: half the width of the 95 % band of the functions, near the data and away from them; --out"
+    " authors' code. band: half the width of the 95% band of the functions, near the data and away from them; --out"
     " FILE.html draws the bands.",
     measures=("band_near", "band_away", "rmse", "ess_pc1", "widening_share"),
     cases=tuple(

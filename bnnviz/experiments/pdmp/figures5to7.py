@@ -38,7 +38,7 @@ _FIGURES = (
         6,
         "Probabilities of the most uncertain images",
         "svhn",
-        "The three test images that the samplers are least sure of, with intervals that hold 95 % of the draws.",
+        "The three test images that the samplers are least sure of, with intervals that hold 95% of the draws.",
         ("accuracy", "nll", "ece", "entropy_test"),
         _BOTH,
         ("digit",),

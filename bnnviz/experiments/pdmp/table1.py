@@ -11,7 +11,7 @@ SEEDS = range(5)
 #: Algorithm 2 as in the paper: a line through two signed rates, alpha 1, R 2, no horizon, draws at events.
 PAPER = {"bound": "interpolated", "alpha": 1.0, "reject_above": 2.0, "horizon": 1000.0, "samples": "events"}
 #: Batches of 10, as in the authors' code. The step size is a fifth of the inverse of the largest curvature at the MAP:
-#: under SGLD the variance along the stiffest direction is 5 % too large, and other directions are slow.
+#: under SGLD the variance along the stiffest direction is 5% too large, and other directions are slow.
 BATCHES = {"batch_size": 10, "thin": 50}
 _TARGET = {"data": "boston", "split": 0, "hidden": "50", "activation": "tanh", "noise_sd": 1.0}
 #: Case, sampler, settings.

@@ -211,7 +211,7 @@ def _made(
 
 
 _ON_RETURNS = ("roc", "chances")  # pictures of each run on ionosphere, for its table and figures
-_ENVELOPES = "envelopes hold 80, 95 and 99 % of the draws."
+_ENVELOPES = "envelopes hold 80, 95 and 99% of the draws."
 _BOX = "Box and violin over the test rows, of the mean over 100 draws."
 _TABLES = (
     _made(
@@ -294,7 +294,7 @@ _RETURNS = _figure(
     6,
     "auc",
     "roc",
-    "With the envelope that holds 95 % of the draws, where draws differ.",
+    "With the envelope that holds 95% of the draws, where draws differ.",
 )
 _HISTORIES = (
     _history(

@@ -51,7 +51,7 @@ def _noise(draws: int) -> float:
 def _bars(lag: np.ndarray, acf: np.ndarray, draws: int, label: str = "ACF") -> list[Mark]:
     """Return the bars of all chains over the band of white noise, if the number of draws is known."""
     half = np.full(len(lag), _noise(draws))
-    band = Band(lag, -half, half, colour="grey", label="95 % of white noise")
+    band = Band(lag, -half, half, colour="grey", label="95% of white noise")
     return [*([band] if draws else []), Bars(lag, acf, 2 * EDGE, colour="blue", label=label)]
 
 

@@ -45,7 +45,7 @@ class RateRatios(Figure):
             box = [[np.column_stack([np.array(ends)[[0, 1, 1, 0, 0]], _CORNERS])]] if ends else []
             cut = [(*ends, y0, y1) for x0, y0, x1, y1 in lines if (ends := _clipped(x0, x1, over))]
             x0, x1, y0, y1 = np.array(cut).T if cut else np.empty((4, 0))
-            look = {"colour": colour, "label": "" if over else "least to 99 %"}
+            look = {"colour": colour, "label": "" if over else "least to 99%"}
             marks += [
                 Area(box, colour=colour, opacity=0.35, label="" if over else "middle half"),
                 Segments(x0, y0, x1 - x0, y1 - y0, 2.0, **look),
@@ -56,8 +56,8 @@ class RateRatios(Figure):
         marks.append(Points(*at[violates], LARGEST, 10, label="largest"))
         over = Points(*at[not violates], KINDS[VIOLATION], 11, label="largest, violates")
         note = (
-            f"median {part['median']:.2f} · 99 % {part['q99']:.2f} · largest {general(part['most'])} ·"
-            f" violations {100 * part['violation_share']:.1f} % of {part['proposals']:,}"
+            f"median {part['median']:.2f} · 99% {part['q99']:.2f} · largest {general(part['most'])} ·"
+            f" violations {100 * part['violation_share']:.1f}% of {part['proposals']:,}"
         )
         return self.drawing([*marks, over], x=replace(self.x, ends=(0.0, right)), note=note)
 
@@ -72,7 +72,7 @@ def ratios(source: Any) -> Drawing:
     """Plot a box plot of rate / envelope at all proposals.
 
     Ratios above 1 are violations of the envelope. The box shows the quartiles, the whiskers extend from the minimum to
-    the 99 % quantile, and a mark shows the maximum.
+    the 99% quantile, and a mark shows the maximum.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ class Thinning(Figure):
         key = part.get("segment")
         x = Axis(self.x.label, (0.0, float(part["t_max"])), "segment", key, memory=MEMORY)
         y = Axis(f"rate ({part['unit']})", _heights(part), "segment", key, memory=MEMORY)
-        note = f"violations {100 * part['violation_share']:.2g} %" if part.get("violation_share") else ""
-        words = f"{100 * part['acceptance']:.0f} % of proposals accepted" if part.get("proposals") else ""
+        note = f"violations {100 * part['violation_share']:.2g}%" if part.get("violation_share") else ""
+        words = f"{100 * part['acceptance']:.0f}% of proposals accepted" if part.get("proposals") else ""
         return self.drawing(marks, x=x, y=y, note=note, words=" · ".join(filter(None, (words, note))))
 
 

@@ -49,7 +49,7 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]]) -> Drawing | Panel
 def bands(source: Sequence[Mapping[str, Any]]) -> Drawing | Panels:
     """Plot a grid of prediction bands with a row for each data set and a column for each sampler.
 
-    Each panel shows the data (red), the mean and the central 50 % and 95 % bands of the first run, and the means of the
+    Each panel shows the data (red), the mean and the central 50% and 95% bands of the first run, and the means of the
     other runs as thin lines. Panels of a row share their axes.
 
     Parameters

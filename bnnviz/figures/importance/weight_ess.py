@@ -40,11 +40,11 @@ class WeightEss(Figure):
             return self.blank()
         height, low = np.log10(np.maximum(percent, LEAST)), percent < ALARM
         marks: list[Mark] = [Line(at, height, 1.6, colour="muted", label="weight ESS")]
-        for own, kind, label in ((~low, FINE, f"{ALARM:g} % or more"), (low, LOW, f"under {ALARM:g} %")):
+        for own, kind, label in ((~low, FINE, f"{ALARM:g}% or more"), (low, LOW, f"under {ALARM:g}%")):
             marks.append(Points(at[own], height[own], kind, 8, label=label))
         first, last = float(at[0]), float(at[-1])
         ends = (first - 1, last + 1) if first > 1 else (0.0, max(last + 1, 20.0))
-        note = f"{part['ess']:,.1f} of {part['draws']:,} draws, {percent[-1]:.3g} %" if "ess" in part else ""
+        note = f"{part['ess']:,.1f} of {part['draws']:,} draws, {percent[-1]:.3g}%" if "ess" in part else ""
         lowest = float(height.min())
         y = replace(self.y, ends=(LOWEST if lowest >= LOWEST else float(np.floor(lowest)) + LOWEST, HIGHEST))
         return self.drawing(marks, x=Axis(part.get("along", "iteration"), ends, "scroll"), y=y, note=note)
@@ -53,7 +53,7 @@ class WeightEss(Figure):
 def weight_ess(source: Any) -> Drawing:
     r"""Plot the effective sample size of weights, :math:`1 / \sum_i \bar w_i^2`, relative to the number of draws.
 
-    Below the dashed line at 5 %, few draws dominate the estimates.
+    Below the dashed line at 5%, few draws dominate the estimates.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Attack(Figure):
         ends: list[tuple[str, float, float]] = []
         for place, sampler in enumerate(entries):
             eps, mean, low, high = (np.asarray(sampler[name], dtype=float) for name in names)
-            marks.append(Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95 % interval"))
+            marks.append(Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95% interval"))
             marks += curve(eps, mean, place, sampler["name"] or self.figure, size=8)
             ends.append((sampler["name"], eps[-1], mean[-1]))
         x = Axis(part.get("label", _STEP), padded(extent(*(sampler["eps"] for sampler in entries)), 0.02), "exact")
@@ -65,7 +65,7 @@ class AttackEntropy(Attack):
 
 
 def attack(source: Any) -> Panels:
-    """Plot accuracy and mean predictive entropy of attacked rows against the step size, with 95 % intervals.
+    """Plot accuracy and mean predictive entropy of attacked rows against the step size, with 95% intervals.
 
     Parameters
     ----------

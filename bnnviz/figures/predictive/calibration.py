@@ -27,7 +27,7 @@ from bnnviz.figures.marks import (
 
 SHADE, BAND, _DENSITY = 0.2, 0.16, 0.5  # opacities
 FILLED = 0.8  # of a bin's width
-RIGHT = "right predictions, 95 %"
+RIGHT = "right predictions, 95%"
 
 
 class Reliability(Figure):
@@ -50,7 +50,7 @@ class Reliability(Figure):
             names = ("confidence", "accuracy", "low", "high")
             at, right, low, high = (np.asarray(sampler[name], dtype=float) for name in names)
             at, right, low, high = (each[np.isfinite(at)] for each in (at, right, low, high))
-            curves.append(whiskers(at, low, high, 1.6, colour=chain(place), label="95 % interval"))
+            curves.append(whiskers(at, low, high, 1.6, colour=chain(place), label="95% interval"))
             curves += curve(at, right, place, f"{sampler['name']}, ECE {sampler['ece']:.3f}")
         return self.drawing([*bars, *curves], note=scores(entries, "ece", "ECE"))
 
@@ -68,10 +68,10 @@ def calibration(source: Any, observed: Any = None, *, bins: int = diagnostics.PA
     """Plot the calibration of predictions: a reliability diagram for classes, coverage of intervals for numbers.
 
     For classification, the figure shows the accuracy of the most probable class against its probability. Error bars are
-    Wilson's 95 % intervals, bars show the proportion of rows in each bin, and the legend contains the expected
+    Wilson's 95% intervals, bars show the proportion of rows in each bin, and the legend contains the expected
     calibration error (ECE). For regression, the figure shows the proportion of test rows within central intervals
     against the level of the intervals. A curve below the diagonal indicates intervals that are too narrow. Calibrated
-    predictions are within the band with probability 95 % at each level. Use `pit` to see the direction of deviations.
+    predictions are within the band with probability 95% at each level. Use `pit` to see the direction of deviations.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def pit(source: Any, *, bins: int = 10) -> Drawing:
     """Plot a histogram of probability integral transforms (PIT) of the observations.
 
     The PIT is the predictive distribution function at the observation. Its histogram is flat for calibrated
-    predictions, and each bin is within the band with probability 95 %. A U shape indicates overconfident predictions,
+    predictions, and each bin is within the band with probability 95%. A U shape indicates overconfident predictions,
     an inverted U predictive distributions that are too wide, and a slope biased predictions.
 
     Parameters

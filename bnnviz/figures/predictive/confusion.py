@@ -48,7 +48,7 @@ class Confusion(Figure):
             [image, Text(x.ravel(), y.ravel(), texts, size, over)],
             x=_axis("predicted class", names),
             y=_axis("observed class", names, down=True),
-            note=f"{100 * np.trace(matrix) / total:.1f} % of {total:.0f} rows right" if total else "",
+            note=f"{100 * np.trace(matrix) / total:.1f}% of {total:.0f} rows right" if total else "",
             size=(side, side),
         )
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DATA = Kind("data", "circle", "red", False)
 CLASSES = (Kind("class 0", "circle", "blue", True), Kind("class 1", "square", "orange", True))
-INSIDE = Kind("in its 95 % interval", "circle", "blue", True)
+INSIDE = Kind("in its 95% interval", "circle", "blue", True)
 OUTSIDE = Kind("outside", "square", "red", False)
 RIGHT = Kind("right", "circle", "blue", True)
 WRONG = Kind("wrong", "square", "red", False)
@@ -76,7 +76,7 @@ class Prediction(Figure):
             marks.append(Line(*gapped(x, part["functions"]), 1.0, colour="blue", opacity=0.45, label="draws"))
         for name in ("observed_lo", "observed_hi"):
             if name in part:
-                marks.append(Line(x, part[name], 1.5, (6, 4), colour="blue", label="95 % of observations"))
+                marks.append(Line(x, part[name], 1.5, (6, 4), colour="blue", label="95% of observations"))
         if self._picked.size:
             marks.append(Line(*gapped(x, self._picked), 1.6, **_PICKED_LOOK))
         marks.append(Line(x, part["mean"], 2.6, label="mean"))
@@ -125,8 +125,8 @@ class Prediction(Figure):
 
 
 def band_of(part: dict[str, Any]) -> list[Mark]:
-    """Return the bands that hold 95 and 50 % of the functions of draws."""
-    ends = (("lo95", "hi95", WIDE, "95 %"), ("lo50", "hi50", NARROW, "50 %"))
+    """Return the bands that hold 95 and 50% of the functions of draws."""
+    ends = (("lo95", "hi95", WIDE, "95%"), ("lo50", "hi50", NARROW, "50%"))
     return [
         Band(part["x"], part[low], part[high], colour="blue", opacity=o, label=label) for low, high, o, label in ends
     ]
@@ -187,9 +187,9 @@ def _against(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
     inside = (low <= observed) & (observed <= high)
     ends = extent(observed, data["range"])
     same = Line(ends, ends, 1.5, (6, 4), colour="axis", label="predicted = observed")
-    rows = _rows(part, order, observed, inside, (INSIDE, OUTSIDE), "95 % interval")
+    rows = _rows(part, order, observed, inside, (INSIDE, OUTSIDE), "95% interval")
     units = f"RMSE {general(part['rmse'])} (units of the target) · NLL {part['nll']:.2f} (standardised)"
-    note = f"{units} · {100 * part['coverage']:.0f} % inside"
+    note = f"{units} · {100 * part['coverage']:.0f}% inside"
     y = Axis("predicted", limited(data, extent(low, high, data["range"])))
     return Drawing([same, *rows], x=Axis(f"observed {data['label']}", ends), y=y, note=note, title=TITLES[AGAINST])
 
@@ -197,8 +197,8 @@ def _against(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
 def _test_rows(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
     order = np.argsort(-np.asarray(part["mean"], dtype=float))
     right = np.asarray(part["right"], dtype=bool)[order]
-    rows = _rows(part, order, np.arange(len(order)), right, (RIGHT, WRONG), "95 % of draws")
-    note = f"accuracy {100 * part['accuracy']:.1f} % · NLL {part['nll']:.2f}"
+    rows = _rows(part, order, np.arange(len(order)), right, (RIGHT, WRONG), "95% of draws")
+    note = f"accuracy {100 * part['accuracy']:.1f}% · NLL {part['nll']:.2f}"
     return Drawing(rows, note=note, title=TITLES[ROWS], **axes_of({"kind": ROWS, "observed": order}))
 
 
@@ -218,9 +218,9 @@ def _rows(
 def prediction(source: Any, *, observations: bool = False) -> Drawing:
     """Plot the predictions of a network for up to 400 evenly spaced draws.
 
-    For one input, the figure shows the mean of the functions and central 50 % and 95 % bands, and optionally the 95 %
+    For one input, the figure shows the mean of the functions and central 50% and 95% bands, and optionally the 95%
     predictive interval of *observations*. For two inputs and two classes, it shows the probability of the second class
-    with the decision boundary. For other data, it shows predicted against observed values of the test rows with 95 %
+    with the decision boundary. For other data, it shows predicted against observed values of the test rows with 95%
     predictive intervals, or the probability of the observed class of each row.
 
     Parameters
@@ -228,7 +228,7 @@ def prediction(source: Any, *, observations: bool = False) -> Drawing:
     source : Run, Recording, path or dict
         A network on data, or the part ``prediction`` of a frame, with its scene under ``scene``.
     observations : bool, default False
-        Whether to show the 95 % predictive interval of observations.
+        Whether to show the 95% predictive interval of observations.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def prediction(source: Any, *, observations: bool = False) -> Drawing:
 
 
 def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Return the ends of 95 % of the observations along a band."""
+    """Return the ends of 95% of the observations along a band."""
     if kind != BAND:
         raise BnnvizError(
             "Only the band of a regression on one input has lines of observations; the intervals of test rows are of"
@@ -274,7 +274,7 @@ def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.
 
 
 def _intervals(predictor: Any, theta: Any) -> dict[str, Any]:
-    """Return the ends of 95 % intervals of the test rows, which a frame approximates by symmetric ones."""
+    """Return the ends of 95% intervals of the test rows, which a frame approximates by symmetric ones."""
     from bnnviz.engine.evaluation.observables import ObservationLaw, quantiles
 
     law = ObservationLaw(predictor.target, theta, predictor.target.outputs(theta, predictor.inputs))
@@ -307,7 +307,7 @@ def prior_predictive(posterior: BNN, *, seed: int = 0, observations: bool = Fals
     seed : int, default 0
         Seed of the draws.
     observations : bool, default False
-        Whether to show the 95 % predictive interval of observations.
+        Whether to show the 95% predictive interval of observations.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class Probability(Figure):
 
 
 class ClassProbabilities(Figure):
-    """Draw the mean probability of each class over the draws, and 95 % of them, for the twelve likeliest classes."""
+    """Draw the mean probability of each class over the draws, and 95% of them, for the twelve likeliest classes."""
 
     name, title = "digit", "Probabilities of one row"
     needs = ("digit",)
@@ -72,7 +72,7 @@ class ClassProbabilities(Figure):
         for place, sampler in enumerate(entries):
             mean, low, high = (np.asarray(sampler[name], dtype=float)[shown] for name in ("mean", "low", "high"))
             x = np.arange(len(shown)) + apart * (place - (len(entries) - 1) / 2)
-            marks.append(whiskers(x, low, high, 2.4, colour=chain(place), label="95 % of draws"))
+            marks.append(whiskers(x, low, high, 2.4, colour=chain(place), label="95% of draws"))
             marks.append(Points(x, mean, series_kind(place), label=sampler["name"]))
         labels = [names[k] for k in shown]
         turned = sum(map(len, labels)) > LONG
@@ -116,7 +116,7 @@ def probability(source: Any, *, bins: int = 10) -> Drawing:
 
 
 def class_probabilities(source: Any) -> Drawing:
-    """Plot class probabilities of one row by one or several methods, with 95 % intervals over the draws.
+    """Plot class probabilities of one row by one or several methods, with 95% intervals over the draws.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _LINE, _EDGES = 24, 90  # pixels of height: of an input, and around all
 
 
 def relevance(source: Any) -> Drawing:
-    """Plot the relevance of the columns of a table with 95 % intervals, the largest 25 first.
+    """Plot the relevance of the columns of a table with 95% intervals, the largest 25 first.
 
     The relevance of a column is its total effect: the standard deviation of the outputs when its values are exchanged
     between rows. The levels of a category are one column. The output rises or falls with a column, or its effect is
@@ -44,7 +44,7 @@ def relevance(source: Any) -> Drawing:
     effect, low, high = (values[order] for values in (found.effect, found.low, found.high))
     place = np.arange(len(order))
     marks = [
-        Segments(low, place, high - low, np.zeros(len(order)), 1.8, colour="blue", label="95 % interval"),
+        Segments(low, place, high - low, np.zeros(len(order)), 1.8, colour="blue", label="95% interval"),
         Points(effect, place, EFFECT, 8, label="mean"),
     ]
     x = Axis("total effect on the output", padded(extent([0.0], high), 0.04), "exact")

@@ -40,7 +40,7 @@ class Roc(Figure):
                 for level, opacity in zip(shown, OPACITIES if alone else (SHADE,), strict=False):
                     ends, within = (
                         (curve["low"][level], curve["high"][level]),
-                        f"{100 * levels[level]:g} % of the draws",
+                        f"{100 * levels[level]:g}% of the draws",
                     )
                     marks.append(Band(curve["fpr"], *ends, **look, opacity=opacity, label=within))
             dash, label = () if alone else dash_of(place), f"{curve['name']}, AUC {curve['auc_mean']:.3f}{spread}"
@@ -50,9 +50,9 @@ class Roc(Figure):
 
 
 def roc(source: Any, observed: Any = None, *, positive: int | None = None) -> Drawing:
-    """Plot the mean ROC curve over draws, with envelopes that contain 80, 95 and 99 % of the curves.
+    """Plot the mean ROC curve over draws, with envelopes that contain 80, 95 and 99% of the curves.
 
-    For several sources, only the 95 % envelope is shown. The legend contains the mean and standard deviation over draws
+    For several sources, only the 95% envelope is shown. The legend contains the mean and standard deviation over draws
     of the area under the curve.
 
     Parameters

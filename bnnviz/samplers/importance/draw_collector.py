@@ -94,7 +94,7 @@ class PopulationStats(SamplerStats):
             refused = found["refused"] / (found["refused"] + found["gradient_steps"])
             rows.append(["Halvings of a gradient step", f"{found['halvings']:.1f}", ""])
             rows.append(
-                ["Gradient steps too long at any length", f"{100 * refused:.0f} %", "bad" if refused > 0.5 else ""]
+                ["Gradient steps too long at any length", f"{100 * refused:.0f}%", "bad" if refused > 0.5 else ""]
             )
         rows.append(["Covariances not factorised", f"{found['fallbacks']:,}", "bad" if found["fallbacks"] else ""])
         if found["weightless"]:

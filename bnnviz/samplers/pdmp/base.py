@@ -34,7 +34,7 @@ from bnnviz.targets import Target
 _GRID = {"bound": ["grid"]}
 _INTERPOLATED = {"bound": ["interpolated"]}
 _BATCHES = {"batch_size": {"least": 1}}
-_PATH_NUMBERS = 4096  # chains x dimensions up to which the path is integrated; more would slow a step down by 10 %
+_PATH_NUMBERS = 4096  # chains x dimensions up to which the path is integrated; more would slow a step down by 10%
 _ROWS = 512  # draws per gradient evaluation
 
 

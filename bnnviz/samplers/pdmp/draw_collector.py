@@ -144,7 +144,7 @@ class RatioStats(SamplerStats):
         return float(_RATIO_EDGES[min(cell + 1, len(_RATIO_EDGES) - 2)])
 
     def summary(self) -> dict[str, float]:
-        """Return acceptance, share of violations, E[(ratio - 1)+], the ratio's 99 % quantile and counts."""
+        """Return acceptance, share of violations, E[(ratio - 1)+], the ratio's 99% quantile and counts."""
         proposals = max(self.proposals, 1)
         return {
             "events": self.events,
@@ -158,7 +158,7 @@ class RatioStats(SamplerStats):
         }
 
     def box(self) -> dict[str, float]:
-        """Return minimum, quartiles, 99 % quantile and maximum of rate / envelope; {} before the first proposal."""
+        """Return minimum, quartiles, 99% quantile and maximum of rate / envelope; {} before the first proposal."""
         if not self.ratios.sum():
             return {}
         # A cell's edge may be outside the range of the ratios.
@@ -176,10 +176,10 @@ class RatioStats(SamplerStats):
         bad = "bad" if figures["violation_share"] > 0.01 else ""
         return [
             refreshed,
-            ["Accepted proposals", f"{100 * figures['acceptance']:.0f} %", ""],
-            ["Violations", f"{100 * figures['violation_share']:.1f} %", bad],
+            ["Accepted proposals", f"{100 * figures['acceptance']:.0f}%", ""],
+            ["Violations", f"{100 * figures['violation_share']:.1f}%", bad],
             ["Envelope exceeded by, mean", f"{figures['excess']:.3f}", bad],
-            ["Envelope exceeded by, worst 1 %", f"{max(figures['ratio_q99'] - 1, 0):.2f}", bad],
+            ["Envelope exceeded by, worst 1%", f"{max(figures['ratio_q99'] - 1, 0):.2f}", bad],
         ]
 
     def sentence(self) -> str:
@@ -188,6 +188,6 @@ class RatioStats(SamplerStats):
         events = "All chains: " + ", ".join(f"{n:,} {name}{'s' * (n != 1)}" for name, n in counts.items())
         if not self.proposals:
             return f"{events}."
-        accepted = f"{100 * self.bounces / self.proposals:.0f} % of {self.proposals:,} proposals accepted"
+        accepted = f"{100 * self.bounces / self.proposals:.0f}% of {self.proposals:,} proposals accepted"
         violated = f"{self.violations:,}" if self.violations else "none"
         return f"{events}; {accepted}, {violated} violated the envelope."

@@ -114,7 +114,7 @@ class StochasticGradient(Discrete):
         return self.source.examples
 
     def first_size(self, rng: RandomNumbers, x: Tensor) -> float:
-        """Return a fifth of the inverse of the largest curvature, for which SGLD's variance is 5 % too large."""
+        """Return a fifth of the inverse of the largest curvature, for which SGLD's variance is 5% too large."""
         return SAFE / self.largest_curvature(rng, x)
 
     def sizes(self, adaptation: StepSize, count: Tensor) -> Tensor:

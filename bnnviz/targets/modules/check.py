@@ -175,7 +175,7 @@ def check_precision(module: nn.Module, x: Tensor, exact: Tensor, dtype: torch.dt
     off = float((found.to(exact) - exact).abs().max() / exact.abs().max().clamp_min(1e-12))
     if dtype != torch.float64 and off > _ROUGH:
         raise BnnvizError(
-            f"The module's outputs in {name} differ by {100 * off:.2g} % from those in {other}, as under"
+            f"The module's outputs in {name} differ by {100 * off:.2g}% from those in {other}, as under"
             " torch.autocast, with casts to half precision or differences of large numbers; sample with"
             f" dtype={other!r}.",
             "dtype",

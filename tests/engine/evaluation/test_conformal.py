@@ -61,7 +61,7 @@ def test_the_relevance_of_a_linear_function_is_its_coefficient(overconfident: tu
     data, run = overconfident
     found, scale = run.relevance(), data.standardiser
     expected = np.abs(COEFFICIENTS) * scale.x_scale / scale.y_scale
-    # 1000 pairs of rows have a relative standard error of 2.2 %; 0.02 is the posterior's.
+    # 1000 pairs of rows have a relative standard error of 2.2%; 0.02 is the posterior's.
     np.testing.assert_allclose(found.effect, expected, rtol=0.09, atol=0.02)
     assert (found.low <= found.effect).all() and (found.effect <= found.high).all()
     assert np.isnan(found.scale).all() and found.names == ["x1", "x2", "x3"]

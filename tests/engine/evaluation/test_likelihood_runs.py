@@ -134,7 +134,7 @@ def test_quantiles_of_draws_of_very_different_size_are_those_of_the_mixture() ->
 def test_a_figure_of_test_rows_has_the_quantiles_of_skewed_observations() -> None:
     run = few("log_normal")
     expected = run.predict(X, (0.025, 0.975)).quantiles
-    low, height = next((each.y, each.dy) for each in prediction(run).marks if each.label == "95 % interval")
+    low, height = next((each.y, each.dy) for each in prediction(run).marks if each.label == "95% interval")
     order = np.argsort(KINDS["log_normal"][1])
     np.testing.assert_allclose(low, expected[0.025][order], rtol=1e-4)
     np.testing.assert_allclose(low + height, expected[0.975][order], rtol=1e-4)
