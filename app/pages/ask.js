@@ -58,7 +58,7 @@ function make_present(act) {
       const share = all ? counts[i] / all : 0
       const bar = make("span", {className: "bar"}), name = make("span", {className: "name", textContent: label})
       bar.style.setProperty("--share", share)
-      const count = make("span", {className: "count", textContent: `${counts[i]} (${Math.round(100 * share)} %)`})
+      const count = make("span", {className: "count", textContent: `${counts[i]} (${Math.round(100 * share)}%)`})
       return make("li", {className: i === question.answer ? "right" : ""}, name, bar, count)
     }))
     numbers.textContent = question === null ? `Students with an open page: ${people}.` : `Answers: ${all}. Students with an open page: ${people}.`
