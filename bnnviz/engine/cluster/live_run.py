@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bnnviz.engine.frames import codec
 from bnnviz.engine.history.time_travel import COMMANDS as TRAVELS
@@ -20,9 +20,6 @@ from bnnviz.engine.host import STATUS, STEPS, FairLock, Host
 from bnnviz.engine.protocol import LoggedChange
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-
-if TYPE_CHECKING:
-    from bnnviz.engine.cluster.live_runs import LiveRuns
 
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
 SLICE_S = 0.02  # of work of all runs, after which commands and frames have their turn
@@ -40,7 +37,7 @@ log = logging.getLogger(__name__)
 class LiveRun:
     """Build a run, advance it in a thread, and answer what is asked of it; its memory goes when it ends."""
 
-    def __init__(self, spec: Any, run_id: str, runs: LiveRuns, **options: Any) -> None:
+    def __init__(self, spec: Any, run_id: str, runs: Any, **options: Any) -> None:
         self.run_id, self._runs = run_id, runs
         self.host: Host | None = None
         self.state, self.message = "starting", ""

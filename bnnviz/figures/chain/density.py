@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
@@ -132,6 +131,8 @@ def _of_draws(found: Sequence[SourceDraws], name: str) -> Drawing:
 
 def _overlap(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> bool:
     """Return whether the densities are connected: each shares area with another, and all with each other by these."""
+    from scipy.sparse.csgraph import connected_components  # pages do not load scipy.linalg
+
     curves = [(x, y) for x, y in curves if len(x)]  # a chain that stands still has no density
     if len(curves) < 2:
         return True

@@ -161,7 +161,7 @@ def test_bayes_by_backprop_knows_the_density_of_the_draws_of_each_chain():
     target = targets.Callable(scaled(1.0, 2.0), 2).to("cpu", torch.float64)
     sampler.prepare(target, None)
     state = sampler.init(torch.tensor([[0.0, 1.0], [5.0, 6.0], [9.0, 9.0]], dtype=torch.float64), seeded(0))
-    state = state._replace(taken=torch.tensor([5.0, 5.0, 4.0]))
+    state = state._replace(training=state.training._replace(taken=torch.tensor([5.0, 5.0, 4.0])))
     x, log_density = sampler.approximation(seeded(0), state, 301)
     assert x.shape == (302, 2), "the third chain still descends"
     sd = torch.nn.functional.softplus(state.c[:2, 1])
