@@ -20,20 +20,15 @@ print(run.draws.shape)
 
 def in_a_terminal(code: str) -> str:
     """Return what a program shows in a terminal."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, stdin=theirs) as process:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            shown += part
-    os.close(ours)
-    assert process.returncode == 0, shown.decode()
+    shown = b""
+
+    def read(terminal: int) -> bytes:
+        nonlocal shown
+        part = os.read(terminal, 65536)
+        shown += part
+        return part
+
+    assert pty.spawn([sys.executable, "-c", code], read, lambda stdin: b"") == 0, shown.decode()
     return shown.decode()
 
 
