@@ -13,13 +13,10 @@ NETWORK = frozenset(
 )
 
 
-def test_every_part_of_a_run_has_one_place() -> None:
+def test_every_part_has_one_place_and_without_events_the_path_is_seen_beside_the_prediction() -> None:
     shares = shared_out(NETWORK)
     assert sorted(part for parts in shares.values() for part in parts) == sorted(NETWORK)
     assert shares["main"] == ["prediction", "path", "graph"] and shares["why"] == ["envelope"]
-
-
-def test_without_events_the_path_is_seen_beside_the_prediction() -> None:
     shares = shared_out(NETWORK - {"envelope"})
     assert shares["main"] == ["prediction", "graph"] and shares["why"] == ["path"]
     assert shared_out({"path", "trace"})["main"] == ["path"]
