@@ -87,9 +87,12 @@ class LabPage(RunPage):
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new run: every view forgets the last one."""
-        if self._hurries and self._scene and self.session.playing:
+        recorded = self.session.meanwhile
+        repeats = recorded is not None and self._scene is recorded[0] and scene["title"] == self._scene["title"]
+        if repeats and self.session.playing:
             self._scene_to_come = scene
             return
+        self._scene_to_come = None
         self._arrange(set(scene["emits"]))
         self._generation = 0
         self.selection.reset()
@@ -97,14 +100,16 @@ class LabPage(RunPage):
 
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts that have come."""
-        if self._hurries and (frame.get("status", {}).get("draws", 0) >= FIRST_DRAWS or not self.session.playing):
+        if self._hurries and frame.get("status", {}).get("draws", 0) >= FIRST_DRAWS:
             # Leave full speed, on which the page opens: there are enough draws for a first picture.
             self._hurries = False
             self.transport.take_speed()
-            if self._scene_to_come is not None:
+        if self._scene_to_come is not None:
+            if self._hurries and self.session.playing:
+                return  # the recorded run is shown, which has about as many draws
+            self.session.meanwhile = None
+            with hold(freeze=True):
                 self.show_scene(self._scene_to_come)
-        elif self._hurries and self._scene_to_come is not None:
-            return  # the recorded run is shown, which has about as many draws
         generation = frame.get("status", {}).get("generation", self._generation)
         if generation != self._generation:
             self._begin_generation(generation)
