@@ -18,6 +18,7 @@ from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.websocket import WebSocketClosedError
 
+from bnnviz import memory
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz_app import kept_runs
 from bnnviz_app.access import roles
@@ -25,6 +26,7 @@ from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.guard import guard
 
 _COMES_S = 1.5  # the browser that the server opens comes within this time: the first page is built before Dask loads
+_COLLECTED_S = 5.0  # after a page has closed
 
 
 def on_server_loaded(server_context: Any) -> None:
@@ -60,8 +62,11 @@ def on_session_created(session_context: Any) -> None:
 
 
 def on_session_destroyed(session_context: Any) -> None:
-    """Count a page no longer."""
+    """Count a page no longer, and collect its objects soon."""
     roles.OPEN_PAGES.closed(session_context)
+    # Panel collects once no page has closed for five seconds: with pages that come and go, memory would only grow.
+    if "collection" not in pn.state.cache:
+        pn.state.cache["collection"] = IOLoop.current().call_later(_COLLECTED_S, _collect)
 
 
 def on_server_unloaded(server_context: Any) -> None:
@@ -71,6 +76,13 @@ def on_server_unloaded(server_context: Any) -> None:
     future = pn.state.cache.pop("backend")
     if future.exception() is None and (backend := future.result()) is not None:
         backend.close()
+
+
+def _collect() -> None:
+    """Collect the objects of closed pages, and return their memory to the system."""
+    del pn.state.cache["collection"]
+    gc.collect()
+    memory.give_back()
 
 
 def _log_unexpected(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -85,7 +97,7 @@ def _connect(leaving: threading.Event) -> Backend | None:
         return None
     # The garbage collector need not scan the imported modules again.
     gc.freeze()
-    # A collection of all objects stops every page for 0.1 s and more: Panel asks for one when a page has closed.
+    # A collection of all objects stops every page for 0.1 s and more: one follows when pages have closed.
     gc.set_threshold(700, 10, 1000)
     gc.enable()
     return Backend.connect()
