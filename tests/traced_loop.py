@@ -19,31 +19,31 @@ class TracedLoop(StepLoop):
         super().__init__(form)
         self._step, self._nothing = step, flat(form.pre_drawn)
 
-    def vectors(self) -> list[Tensor]:
-        return [vector.clone() for vector in self._vectors]
+    def state(self) -> list[Tensor]:
+        return [part.clone() for part in self._state]
 
     def _bind(self) -> None:
         pass
 
-    def _set_state(self, vectors: list[Tensor]) -> None:
-        self._vectors = list(vectors)
+    def _set_state(self, state: list[Tensor]) -> None:
+        self._state = list(state)
 
     def _set_inputs(self, given: list[Tensor], adapted: list[Tensor]) -> None:
         self._given, self._adapted = given, adapted
 
     def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:
-        count, ends = len(self._vectors), self.form.ends
+        count, ends = len(self._state), self.form.ends
         for step in range(steps):
             drawn = [part[step].view(draw.shape) for part, draw in zip(numbers, self.form.draws, strict=True)]
             given = self._given if first and step == 0 else self._nothing
-            done = self._step.program(*self._vectors, *given, *self._adapted, *drawn, *self._step.constants)
-            self._vectors, info = done[:count], done[count:]
+            done = self._step.program(*self._state, *given, *self._adapted, *drawn, *self._step.constants)
+            self._state, info = done[:count], done[count:]
             row = self.taken + step
-            for matrix, vector in zip(self.states.matrices, self._vectors, strict=False):
-                matrix[row + 1] = vector
-            for matrix, vector in zip(self.infos.matrices, info, strict=True):
-                matrix[row] = vector
-            if ends is not None and info[ends.vector][ends.first : ends.end].any():
+            for table, part in zip(self.states.tables, self._state, strict=False):
+                table[row + 1] = part
+            for table, part in zip(self.infos.tables, info, strict=True):
+                table[row] = part
+            if ends is not None and info[ends].any():
                 return step + 1, True
         return steps, False
 

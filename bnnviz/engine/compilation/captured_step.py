@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bnnviz.engine.compilation.packing import Packing
 from bnnviz.engine.compilation.tracing import READS_ON_HOST, filled, moving_part, with_adaptation
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler, warmup
@@ -42,7 +41,7 @@ class CapturedKernel:
         self._given = self._sampler.pre_draw(numbers, state)
         self._inputs = [_own(part) for part in flat(self._given)]
         self._packed, returned = self._take()
-        self._built, self._packing = builder(returned), Packing(flat(returned), True)
+        self._built, self._packing = builder(returned), Packing(flat(returned))
         restore(self._held, flat(moving_part(state)))
         numbers.generator.set_state(begun)
         self._last: Any = None
@@ -61,7 +60,7 @@ class CapturedKernel:
         for held, part in zip(self._inputs, filled(self._sampler.pre_draw(rng, state), self._given), strict=True):
             held.copy_(part)
         self._replay()
-        after, info = self._built(self._packing.unpacked([part.clone() for part in self._packed]))
+        after, info = self._built(self._packing.unpacked([vector.clone() for vector in self._packed]))
         self._last = with_adaptation(after, state)
         return self._last, info
 
@@ -83,12 +82,35 @@ class CapturedKernel:
         given = rebuilt(self._given, iter(self._inputs))
         after, info = self._sampler.kernel(self._numbers, state, *given)
         returned = moving_part(after), info
-        packing = Packing(flat(returned), True)
-        packed = packing.copied(flat(returned))
-        # After the copies: a part of the new state may be another part of the old one.
-        parts = packing.unpacked(packed)
-        restore(self._held, parts[: len(self._held)])
+        packing = Packing(flat(returned))
+        packed = packing.packed(flat(returned))
+        # From the copies: a part of the new state may be another part of the old one.
+        restore(self._held, packing.unpacked(packed)[: len(self._held)])
         return packed, returned
+
+
+class Packing:
+    """The positions of tensors in one vector per data type, so that a step has few copies of its outputs."""
+
+    def __init__(self, parts: list[Tensor]) -> None:
+        self._shapes = [part.shape for part in parts]
+        members: dict[torch.dtype, list[int]] = {}
+        for number, part in enumerate(parts):
+            members.setdefault(part.dtype, []).append(number)
+        self._members = list(members.values())
+
+    def packed(self, parts: list[Tensor]) -> list[Tensor]:
+        """Return copies of tensors as vectors."""
+        return [torch.cat([parts[number].reshape(-1) for number in numbers]) for numbers in self._members]
+
+    def unpacked(self, vectors: list[Tensor]) -> list[Tensor]:
+        """Return the tensors as views of the vectors."""
+        parts: list[Any] = [None] * len(self._shapes)
+        for vector, numbers in zip(vectors, self._members, strict=True):
+            shapes = [self._shapes[number] for number in numbers]
+            for number, piece in zip(numbers, vector.split([shape.numel() for shape in shapes]), strict=True):
+                parts[number] = piece.view(self._shapes[number])
+        return parts
 
 
 class Capture:

@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <cstring>
 
-// A vector of the state to keep after each step, as a row.
-struct KeptVector {
+// A tensor of the state to keep after each step, as a row.
+struct KeptPart {
   const char *numbers;
   char *rows;
   int64_t bytes;
@@ -43,7 +43,7 @@ struct Steps {
   const double *uniforms;         // (steps, randoms)
   const double *numbers;          // settings of the sampler
   const InfoPart *infos;           // in the order of the info's fields
-  const KeptVector *rows;
+  const KeptPart *rows;
   int32_t (*part)(void *context); // fills the results; nonzero on failure; null for a gradient in C++
   void *context;
   const Gradient *gradient;
@@ -63,7 +63,7 @@ int64_t take_steps(Steps &steps, int64_t first, int64_t row, int64_t count) {
       return -1;
     steps.ended = chains.after(step, row + step);
     for (int64_t i = 0; i < steps.kept; ++i) {
-      const KeptVector &kept = steps.rows[i];
+      const KeptPart &kept = steps.rows[i];
       std::memcpy(kept.rows + (row + step) * kept.bytes, kept.numbers, kept.bytes);
     }
     if (steps.ended) return step + 1;

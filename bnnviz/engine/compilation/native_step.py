@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import cpp
-from bnnviz.engine.compilation.step_loop import CompiledKernel, StepLoop, Vectors, loop_library
+from bnnviz.engine.compilation.step_loop import CompiledKernel, StepLoop, Tensors, loop_library
 from bnnviz.engine.compilation.torch_internals import Handles, Interface, Program, size_of
 from bnnviz.engine.compilation.tracing import StepForm, TracedProgram, form_of, moving_part
 from bnnviz.samplers import Sampler
@@ -33,7 +33,7 @@ _HANDLES = ctypes.POINTER(_HANDLE)
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, _HANDLE)
 
 
-class _KeptVector(ctypes.Structure):
+class _KeptPart(ctypes.Structure):
     _fields_ = [("numbers", _HANDLE), ("rows", _HANDLE), ("bytes", _WHOLE)]
 
 
@@ -49,7 +49,7 @@ class _Steps(ctypes.Structure):
         *((name, _HANDLES) for name in ("state", "results", "given")),
         *((name, _HANDLE) for name in ("uniforms", "numbers")),
         ("infos", ctypes.POINTER(_InfoPart)),
-        ("rows", ctypes.POINTER(_KeptVector)),
+        ("rows", ctypes.POINTER(_KeptPart)),
         *((name, _HANDLE) for name in ("part", "context")),
         ("gradient", ctypes.POINTER(NativeGradient)),
         ("scale", _HANDLE),
@@ -67,9 +67,9 @@ class NativeLoop(StepLoop):
         self._native, self._learned, self._target = native, learned, sampler.target
         self._take_steps = self.load(cpp.library(native.source, [HEADER])._name).take
         self._take_steps.restype, self._take_steps.argtypes = _WHOLE, [ctypes.POINTER(_Steps), _WHOLE, _WHOLE, _WHOLE]
-        self._vectors, self._state = form.vectors, form.packing.state(form.vectors)
+        self._parts, self._state = form.state, form.parts.state(form.state)
         self._given = [part.contiguous().clone() for part in flat(form.pre_drawn)]
-        self._adapted: Vectors | None = None
+        self._adapted: Tensors | None = None
         x = self._state.x
         self._made = [*(torch.empty_like(x) for _ in range(native.returns - 1)), x.new_empty(len(x))]
         self._results = _addresses(self._made)
@@ -77,29 +77,25 @@ class NativeLoop(StepLoop):
             chains=len(x),
             dim=x.shape[1],
             in_float64=x.dtype == torch.float64,
-            kept=form.packing.outlined,
+            kept=form.parts.outlined,
             randoms=sum(math.prod(draw.shape) for draw in form.draws),
             state=_addresses(flat(self._state)),
             given=_addresses(self._given),
             results=self._results,
         )
 
-    def vectors(self) -> Vectors:
-        """Return the vectors of the state at the end of the block."""
-        return [vector.clone() for vector in self._vectors]
+    def state(self) -> Tensors:
+        """Return the tensors of the state at the end of the block."""
+        return [part.clone() for part in self._parts]
 
     def _bind(self) -> None:
         kept = [
             # The first row is the state before all steps.
-            _KeptVector(vector.data_ptr(), matrix[1:].data_ptr(), size_of(vector))
-            for vector, matrix in zip(self._vectors, self.states.matrices, strict=False)
+            _KeptPart(part.data_ptr(), table[1:].data_ptr(), size_of(part))
+            for part, table in zip(self._parts, self.states.tables, strict=False)
         ]
-        infos = []
-        for place in self.form.info_packing.places:
-            matrix = self.infos.matrices[place.vector]
-            width = matrix.element_size()
-            infos.append(_InfoPart(matrix.data_ptr() + place.first * width, matrix.stride(0) * width))
-        self._steps.rows, self._steps.infos = (_KeptVector * len(kept))(*kept), (_InfoPart * len(infos))(*infos)
+        infos = [_InfoPart(table.data_ptr(), size_of(table[0])) for table in self.infos.tables]
+        self._steps.rows, self._steps.infos = (_KeptPart * len(kept))(*kept), (_InfoPart * len(infos))(*infos)
         self._evaluate()
 
     def _evaluate(self) -> None:
@@ -107,11 +103,11 @@ class NativeLoop(StepLoop):
         self._gradient = self._target.native_gradient(self._state.x)
         self._steps.gradient = ctypes.pointer(self._gradient)
 
-    def _set_state(self, vectors: Vectors) -> None:
-        for held, vector in zip(self._vectors, vectors, strict=True):
-            held.copy_(vector)
+    def _set_state(self, state: Tensors) -> None:
+        for held, part in zip(self._parts, state, strict=True):
+            held.copy_(part)
 
-    def _set_inputs(self, given: Vectors, adapted: Vectors) -> None:
+    def _set_inputs(self, given: Tensors, adapted: Tensors) -> None:
         for held, part in zip(self._given, given, strict=True):
             held.copy_(part)
         if adapted is not self._adapted:

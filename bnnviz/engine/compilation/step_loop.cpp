@@ -22,8 +22,8 @@ struct Loop {
   Handle *state, *taken, *returned;
   const Drawn *draws;
   const Kept *rows;
-  int64_t ends, ends_from, ends_to;  // the output with the ended moves (-1: none), and its bytes
-  int64_t ended;                     // set by `take`: whether the last step has ended a move
+  int64_t ends, ends_bytes;  // the output with the ended moves (-1: none), and its bytes
+  int64_t ended;             // set by `take`: whether the last step has ended a move
 };
 
 static bool one_step(Loop &loop, const Handle *others, int64_t row) {
@@ -51,7 +51,7 @@ static bool one_step(Loop &loop, const Handle *others, int64_t row) {
   loop.ended = 0;
   if (loop.ends >= 0) {
     if (torch.address(loop.returned[loop.ends], &data)) return false;
-    for (int64_t i = loop.ends_from; i < loop.ends_to; ++i) loop.ended |= static_cast<const char *>(data)[i] != 0;
+    for (int64_t i = 0; i < loop.ends_bytes; ++i) loop.ended |= static_cast<const char *>(data)[i] != 0;
   }
   for (int64_t i = loop.states; i < loop.outputs; ++i) torch.drop(loop.returned[i]);
   return true;

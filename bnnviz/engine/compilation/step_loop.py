@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import cpp
-from bnnviz.engine.compilation.packing import StepRows, field_names
+from bnnviz.engine.compilation.state_parts import StepRows, field_names
 from bnnviz.engine.compilation.torch_internals import Handles, Interface, Program, size_of
 from bnnviz.engine.compilation.tracing import StepForm, TracedProgram, filled, moving_part
 from bnnviz.samplers import Sampler
@@ -22,7 +22,7 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import builder, flat
 
-Vectors = list[Tensor]
+Tensors = list[Tensor]
 _FIRST = 8  # steps with random numbers after the end of a move, then repeatedly doubled
 _SOURCE = Path(__file__).with_name("step_loop.cpp")
 _HEADER = Path(__file__).with_name("program.hpp")
@@ -35,15 +35,14 @@ class StepLoop(ABC):
 
     def __init__(self, form: StepForm) -> None:
         self.form = form
-        self._asked = form.vectors[: form.packing.outlined]
-        self._info = form.info_packing.packed(flat(form.info))
+        self._asked, self._info = form.state[: form.parts.outlined], flat(form.info)
         laws = {(draw.law, draw.dtype) for draw in form.draws}
         # Uniform numbers come from the generator one by one, so that drawing many steps together gives the same
         # numbers.
         self._together = len(laws) == 1 and laws.pop()[0] == "uniform"
         self._sizes = [math.prod(draw.shape) for draw in form.draws]
 
-    def begin(self, rng: RandomNumbers, vectors: Vectors, steps: int, continues: bool = False) -> None:
+    def begin(self, rng: RandomNumbers, state: Tensors, steps: int, continues: bool = False) -> None:
         """Begin a block of at most ``steps`` steps from a state, or from the end of the last block."""
         self._rng, self._ahead = rng, _FIRST
         self._makers = [rng.maker(draw) for draw in self.form.draws]
@@ -51,25 +50,25 @@ class StepLoop(ABC):
         self.infos = StepRows([part.new_empty((steps, *part.shape)) for part in self._info], 0)
         self._bind()
         if not continues:
-            self._set_state(vectors)
-        self._keep(vectors)
+            self._set_state(state)
+        self._keep(state)
 
     @property
     def taken(self) -> int:
         """Number of steps taken in the block."""
         return len(self.infos)
 
-    def place(self, vectors: Vectors) -> None:
+    def place(self, state: Tensors) -> None:
         """Continue from another state."""
-        self._set_state(vectors)
-        self._keep(vectors)
+        self._set_state(state)
+        self._keep(state)
 
-    def _keep(self, vectors: Vectors) -> None:
+    def _keep(self, state: Tensors) -> None:
         """Write a state into its row."""
-        for matrix, vector in zip(self.states.matrices, vectors, strict=False):
-            matrix[self.taken] = vector
+        for table, part in zip(self.states.tables, state, strict=False):
+            table[self.taken] = part
 
-    def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
+    def advance(self, given: Tensors, adapted: Tensors, most: int) -> bool:
         """Take at most ``most`` steps, up to one that ends a move; return whether one has, or may have."""
         self._set_inputs(given, adapted)
         left, first, ends = most, True, self.form.ends is not None
@@ -107,19 +106,19 @@ class StepLoop(ABC):
         return [torch.stack(rows) for rows in zip(*each, strict=True)]
 
     @abstractmethod
-    def vectors(self) -> Vectors:
-        """Return the vectors of the state at the end of the block."""
+    def state(self) -> Tensors:
+        """Return the tensors of the state at the end of the block."""
 
     @abstractmethod
     def _bind(self) -> None:
         """Make steps write into the rows of a new block."""
 
     @abstractmethod
-    def _set_state(self, vectors: Vectors) -> None:
+    def _set_state(self, state: Tensors) -> None:
         """Make the next step start at a state."""
 
     @abstractmethod
-    def _set_inputs(self, given: Vectors, adapted: Vectors) -> None:
+    def _set_inputs(self, given: Tensors, adapted: Tensors) -> None:
         """Set the inputs drawn beforehand and the adapted values for the next steps."""
 
     @abstractmethod
@@ -149,7 +148,7 @@ class _Loop(ctypes.Structure):
         *((name, _HANDLES) for name in ("state", "taken", "returned")),
         ("draws", ctypes.POINTER(_Drawn)),
         ("rows", ctypes.POINTER(_Kept)),
-        *((name, _WHOLE) for name in ("ends", "ends_from", "ends_to", "ended")),
+        *((name, _WHOLE) for name in ("ends", "ends_bytes", "ended")),
     ]
 
 
@@ -161,20 +160,19 @@ class ProgramLoop(StepLoop):
         self._program, self._library = program, loop_library()
         self._library.take.restype = _WHOLE
         self._library.take.argtypes = [ctypes.POINTER(_Loop), _HANDLES, _HANDLES, _WHOLE, _WHOLE]
-        self._states, nothing = form.packing.vectors, [part.contiguous() for part in flat(form.pre_drawn)]
+        self._states, nothing = form.parts.count, [part.contiguous() for part in flat(form.pre_drawn)]
         after = len(step.examples) - len(step.constants)
         self._read_at = [part.clone() for part in step.examples[after - len(form.draws) : after]]
         self._given = [part.clone() for part in nothing]
         self._fixed = Handles(program, [*self._read_at, *step.constants])
         self._of_given, self._of_nothing = Handles(program, self._given), Handles(program, nothing)
-        self._adapted: Vectors | None = None
-        outputs, others = self._states + form.info_packing.vectors, len(step.examples) - self._states
+        self._adapted: Tensors | None = None
+        outputs, others = self._states + len(self._info), len(step.examples) - self._states
         self._state = (_HANDLE * self._states)()
         weakref.finalize(self, program.drop, self._state).atexit = False
         self._draws = (_Drawn * len(form.draws))()
         for drawn, place in zip(self._draws, self._read_at, strict=True):
             drawn.read_at, drawn.bytes = place.data_ptr(), size_of(place)
-        ends = (-1, 0, 0) if form.ends is None else (self._states + form.ends.vector, form.ends.first, form.ends.end)
         self._loop = _Loop(
             torch=program.interface,
             program=program.container,
@@ -186,31 +184,32 @@ class ProgramLoop(StepLoop):
             state=self._state,
             taken=(_HANDLE * (self._states + others))(),
             returned=(_HANDLE * outputs)(),
-            **dict(zip(("ends", "ends_from", "ends_to"), ends, strict=True)),
+            ends=-1 if form.ends is None else self._states + form.ends,
+            ends_bytes=0 if form.ends is None else size_of(self._info[form.ends]),
         )
 
-    def vectors(self) -> Vectors:
-        """Return the vectors of the state at the end of the block."""
-        vectors = [torch.empty_like(part) for part in self.form.vectors]
-        for vector, handle in zip(vectors, self._state, strict=True):
-            ctypes.memmove(vector.data_ptr(), self._program.address(handle), size_of(vector))
-        return vectors
+    def state(self) -> Tensors:
+        """Return the tensors of the state at the end of the block."""
+        state = [torch.empty_like(part) for part in self.form.state]
+        for part, handle in zip(state, self._state, strict=True):
+            ctypes.memmove(part.data_ptr(), self._program.address(handle), size_of(part))
+        return state
 
     def _bind(self) -> None:
         # The first row of the states is the one before all steps.
-        matrices = [*enumerate(matrix[1:] for matrix in self.states.matrices)]
-        matrices += enumerate(self.infos.matrices, self._states)
-        kept = [_Kept(output, size_of(matrix[0]), matrix.data_ptr()) for output, matrix in matrices]
+        tables = [*enumerate(table[1:] for table in self.states.tables)]
+        tables += enumerate(self.infos.tables, self._states)
+        kept = [_Kept(output, size_of(table[0]), table.data_ptr()) for output, table in tables]
         self._loop.kept, self._loop.rows = len(kept), (_Kept * len(kept))(*kept)
 
-    def _set_state(self, vectors: Vectors) -> None:
-        handles = [self._program.handle(vector) for vector in vectors]
+    def _set_state(self, state: Tensors) -> None:
+        handles = [self._program.handle(part) for part in state]
         self._program.drop(self._state)
         self._state[:] = handles
         # Keep them as long as a program returns some of them unchanged.
-        self._placed = vectors
+        self._placed = state
 
-    def _set_inputs(self, given: Vectors, adapted: Vectors) -> None:
+    def _set_inputs(self, given: Tensors, adapted: Tensors) -> None:
         for held, part in zip(self._given, given, strict=True):
             held.copy_(part)
         if adapted is not self._adapted:
@@ -248,8 +247,8 @@ class CompiledKernel:
     def __init__(self, sampler: Sampler, loop: StepLoop, is_native: bool = False) -> None:
         self.is_native = is_native
         self._sampler, self._loop, self._form = sampler, loop, loop.form
-        self._state: Any = None
-        self._vectors: Vectors = []
+        self._state: Any = None  # after the last block, and its tensors
+        self._parts: Tensors = []
         self._adaptation, self._adapted = None, []
         self._info = builder(self._form.info)
         self._nothing = [part.contiguous() for part in flat(self._form.pre_drawn)]
@@ -265,7 +264,7 @@ class CompiledKernel:
         continues = state is self._state
         # If a step raises, the loop has another state than this one.
         self._state = None
-        loop.begin(rng, self._vectors if continues else self._packed(state), steps, continues)
+        loop.begin(rng, self._parts if continues else self._parts_of(state), steps, continues)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
         # The inputs drawn beforehand and the adapted values may depend on each step.
         most = 1 if self._form.ends is None and (self._nothing or learns) else steps
@@ -282,12 +281,12 @@ class CompiledKernel:
                 adapted, adaptation = self._adapted_to(after), after.adaptation
                 if self._sampler.ends_warmup(after):
                     break
-        self._vectors = loop.vectors()
-        self._state, count = self._state_of(self._vectors, adaptation), loop.taken
+        self._parts = loop.state()
+        self._state, count = self._state_of(self._parts, adaptation), loop.taken
         states, infos = loop.states, loop.infos
-        return PackedStepBatch(
+        return CompiledStepBatch(
             _Made(lambda at: self._outline(states[at], adaptations[at]), count),
-            _Made(lambda at: self._info_of(infos[at]), count),
+            _Made(lambda at: self._info(infos[at]), count),
             self._state,
             first_step,
             form=self._form,
@@ -299,33 +298,30 @@ class CompiledKernel:
         """Return the adapted state after the last step, from which the block continues."""
         loop = self._loop
         before, info = loop.states[loop.taken - 1], loop.infos[loop.taken - 1]
-        held = self._state_of(loop.vectors(), adaptation)
-        after = self._sampler.adapt(rng, self._outline(before, adaptation), held, self._info_of(info))
+        held = self._state_of(loop.state(), adaptation)
+        after = self._sampler.adapt(rng, self._outline(before, adaptation), held, self._info(info))
         parts = zip(flat(moving_part(held)), flat(moving_part(after)), strict=True)
         if any(one is not other for one, other in parts):
-            loop.place(self._packed(after))
+            loop.place(self._parts_of(after))
         return after
 
-    def _packed(self, state: Any) -> Vectors:
-        return [vector.contiguous() for vector in self._form.packing.packed(moving_part(state))]
+    def _parts_of(self, state: Any) -> Tensors:
+        return [part.contiguous() for part in self._form.parts.of(moving_part(state))]
 
-    def _adapted_to(self, state: Any) -> Vectors:
+    def _adapted_to(self, state: Any) -> Tensors:
         if self._form.adapts and state.adaptation is not self._adaptation:
             self._adaptation = state.adaptation
             self._adapted = [number.contiguous() for number in flat(self._sampler.adaptation_inputs(state.adaptation))]
         return self._adapted
 
-    def _state_of(self, vectors: Vectors, adaptation: Any) -> Any:
-        return _with(self._form.packing.state(vectors), adaptation)
+    def _state_of(self, parts: Tensors, adaptation: Any) -> Any:
+        return _with(self._form.parts.state(parts), adaptation)
 
-    def _outline(self, vectors: Sequence[Tensor], adaptation: Any) -> Any:
-        return _with(self._form.packing.outline(vectors), adaptation)
-
-    def _info_of(self, vectors: Vectors) -> Any:
-        return self._info(self._form.info_packing.unpacked(vectors))
+    def _outline(self, parts: Tensors, adaptation: Any) -> Any:
+        return _with(self._form.parts.outline(parts), adaptation)
 
 
-class PackedStepBatch(StepBatch):
+class CompiledStepBatch(StepBatch):
     """Steps of a compiled loop, with states and infos on demand; states between have the parts in `Sampler.outline`."""
 
     def __init__(self, *args: Any, form: StepForm, states: StepRows, infos: StepRows) -> None:
@@ -334,11 +330,11 @@ class PackedStepBatch(StepBatch):
 
     def column(self, name: str) -> Tensor:
         """Return a field of the steps' infos, (steps, chains)."""
-        return self._infos.column(self._form.info_packing.places[field_names(self._form.info).index(name)])
+        return self._infos.column(field_names(self._form.info).index(name))
 
     def history(self, name: str) -> Tensor:
         """Return a part of the states, before each step and after the last, (steps + 1, chains, ...)."""
-        return self._states.column(self._form.packing.place(name))
+        return self._states.column(self._form.parts.place(name))
 
 
 class _Made(Sequence[Any]):

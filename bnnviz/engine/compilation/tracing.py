@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, fx
 
-from bnnviz.engine.compilation.packing import PackedPlace, Packing, StatePacking, field_names
+from bnnviz.engine.compilation.state_parts import StateParts, field_names
 from bnnviz.engine.compilation.torch_internals import traced
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.native import NativeStep
@@ -48,14 +48,13 @@ _FILLS = frozenset({aten.full_like.default, aten.full.default, aten.new_full.def
 class StepForm:
     """Types and shapes of the inputs and outputs of a step."""
 
-    vectors: list[Tensor]
+    parts: StateParts
+    state: list[Tensor]
     draws: list[Draw]
     adapts: bool
     pre_drawn: Any
-    packing: StatePacking
     info: Any
-    info_packing: Packing
-    ends: PackedPlace | None
+    ends: int | None  # the position of the info that tells whether a move has ended
 
 
 class TracedProgram(NamedTuple):
@@ -75,30 +74,33 @@ def form_of(sampler: Sampler, state: Any) -> StepForm:
     _, info = sampler.kernel(rng, state, *pre_drawn)
     learned = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
     ends = sampler.traits.ends
-    packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), ends is not None)
-    place = None if ends is None else info_packing.places[field_names(info).index(ends)]
-    vectors = [_own(vector) for vector in packing.packed(moving)]
-    return StepForm(vectors, list(rng.draws), learned is not None, pre_drawn, packing, info, info_packing, place)
+    place = None if ends is None else field_names(info).index(ends)
+    parts = StateParts(sampler, moving)
+    state = [_own(part) for part in parts.of(moving)]
+    return StepForm(parts, state, list(rng.draws), learned is not None, pre_drawn, info, place)
 
 
 def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
     """Trace a sampler's step; settings are constants, and so are adapted values unless they are inputs."""
-    sampler, packing = of_tensors(sampler), form.packing
+    sampler, parts = of_tensors(sampler), form.parts
     rng = RandomNumbers(torch.Generator(flat(state)[0].device).manual_seed(0))
     given = sampler.adaptation_inputs(state.adaptation) if form.adapts else ()
     drawn = [rng.make(draw) for draw in form.draws]
 
     def step(*numbers: Tensor) -> list[Tensor]:
-        vectors, parts = numbers[: packing.vectors], iter(numbers[packing.vectors :])
-        before, drawn, learned = packing.state(list(vectors)), rebuilt(form.pre_drawn, parts), rebuilt(given, parts)
+        others = numbers[parts.count :]
+        left = iter(others)
+        before, drawn = parts.state(list(numbers[: parts.count])), rebuilt(form.pre_drawn, left)
+        learned = rebuilt(given, left)
         before = before._replace(adaptation=learned) if form.adapts else with_adaptation(before, state)
-        after, info = sampler.kernel(PreDrawnNumbers(parts), before, *drawn)
+        after, info = sampler.kernel(PreDrawnNumbers(left), before, *drawn)
         # The buffers of other inputs are overwritten before the next step, so the state must not share them.
-        others = {id(number) for number in numbers[packing.vectors :]}
-        moved = [part.clone() if id(part) in others else part for part in packing.packed(moving_part(after))]
-        return [*moved, *form.info_packing.packed(flat(info))]
+        shared = {id(number) for number in others}
+        moved = [part.contiguous() for part in parts.of(moving_part(after))]
+        moved = [part.clone() if id(part) in shared else part for part in moved]
+        return [*moved, *(part.contiguous() for part in flat(info))]
 
-    return _program(step, (*form.vectors, *flat(form.pre_drawn), *flat(given), *drawn))
+    return _program(step, (*form.state, *flat(form.pre_drawn), *flat(given), *drawn))
 
 
 def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedProgram:
