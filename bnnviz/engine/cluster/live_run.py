@@ -6,6 +6,7 @@ import contextlib
 import gc
 import importlib
 import logging
+import pickle
 import threading
 import time
 from collections import deque
@@ -13,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from bnnviz.engine.frames import codec
 from bnnviz.engine.history.time_travel import COMMANDS as TRAVELS
 from bnnviz.engine.history.timeline import MAGIC
 from bnnviz.engine.host import STATUS, STEPS, FairLock, Host
@@ -292,7 +292,7 @@ class LiveRun:
                 frame[STATUS]["shared"] = self._shared = self._runs.playing
             self.answered.clear()
             report = self.report(full=seen < self._spec_version)
-            return codec.dumps(report | {"frame": frame if frame.keys() > {"seq"} else None})
+            return pickle.dumps(report | {"frame": frame if frame.keys() > {"seq"} else None})
 
     # what has changed
 
@@ -334,4 +334,4 @@ class LiveRun:
 
     def nothing_new(self) -> bytes:
         """Return what a caller gets who gets no frame."""
-        return codec.dumps(self.report() | {"frame": None})
+        return pickle.dumps(self.report() | {"frame": None})
