@@ -20,7 +20,6 @@ SUITES = {
     "pdmp": "events and effective draws of the PDMP samplers, compared with pdmp-jax",
     "nuts": "NUTS, compared with numpyro",
     "posteriors": "every sampler at its defaults on published posteriors",
-    "packages": "the model of docs/manual/other_packages.md in each package",
     "tables": "default settings on tables, compared with scikit-learn (hours; --case NAME for one)",
     "cuda": "steps of many chains on a GPU; reduced on a CPU",
 }
