@@ -25,7 +25,7 @@ from bnnviz.engine.cluster.local_cluster import (
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
-    from distributed import Client, LocalCluster, Security
+    from distributed import Client, LocalCluster
 
 WATCH_S = 1.0  # between two looks for lost workers
 
@@ -44,18 +44,11 @@ class Backend:
         atexit.register(self.close)
 
     @classmethod
-    def connect(
-        cls,
-        address: str | None = None,
-        workers: int | None = None,
-        *,
-        insecure: bool = False,
-        security: Security | None = None,
-    ) -> Backend:
+    def connect(cls, address: str | None = None, workers: int | None = None) -> Backend:
         """Connect to a cluster, or start one on this machine. Blocks until it is ready."""
         address = scheduler_address(address)
         if address is not None:
-            return cls(remote_client(address, insecure=insecure, security=security))
+            return cls(remote_client(address))
         cluster = local_cluster(workers)
         try:
             # Frames are sent by the worker to the page, not through the scheduler.

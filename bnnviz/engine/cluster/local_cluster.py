@@ -26,7 +26,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
-    from distributed import Client, LocalCluster, Security
+    from distributed import Client, LocalCluster
 
 PRELOAD = "bnnviz.engine.cluster.worker"
 GPU = "GPU"  # the resource that a worker with a GPU advertises
@@ -154,8 +154,8 @@ def scheduler_address(address: str | None) -> str | None:
         raise BnnvizError(f"The scheduler file {address} cannot be read ({error}).", "scheduler") from None
 
 
-def remote_client(address: str, *, insecure: bool = False, security: Security | None = None) -> Client:
-    """Return a client of a scheduler elsewhere, by default with the certificates of Dask's configuration."""
+def remote_client(address: str, *, insecure: bool = False) -> Client:
+    """Return a client of a scheduler elsewhere, with the certificates of Dask's configuration."""
     insecure = insecure or os.environ.get("BNNVIZ_INSECURE", "0") not in ("", "0")
     if not insecure and not address.startswith("tls://"):
         raise BnnvizError(
@@ -164,7 +164,7 @@ def remote_client(address: str, *, insecure: bool = False, security: Security | 
             "scheduler",
         )
     distributed = imported_dask()
-    security = security or distributed.Security()
+    security = distributed.Security()
 
     async def kind() -> Any:
         arguments = security.get_connection_args("client")

@@ -12,6 +12,7 @@ import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
+import dask
 import numpy as np
 import pytest
 
@@ -452,7 +453,16 @@ def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: 
         assert (await pull(handle, "status"))["status"]["step"] >= 0
         assert handle.run_id in [row["run_id"] for row in await census(backend)]
 
-    with Backend.connect(security=backend._cluster.security) as remote:
+    security = backend._cluster.security
+    tls = {
+        "ca-file": security.tls_ca_file,
+        "client.cert": security.tls_client_cert,
+        "client.key": security.tls_client_key,
+    }
+    with (
+        dask.config.set({f"distributed.comm.tls.{name}": value for name, value in tls.items()}),
+        Backend.connect() as remote,
+    ):
         assert "cpu" in remote.devices() and remote.notice is None
         asyncio.run(main(remote))
     # the client that started it has gone, and its run with it

@@ -97,9 +97,10 @@ def test_another_user_of_this_machine_runs_nothing(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense"])
-def test_an_unreachable_scheduler_is_named(address: str) -> None:
+def test_an_unreachable_scheduler_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BNNVIZ_INSECURE", "1")
     with pytest.raises(BnnvizError, match=address) as refused:
-        Backend.connect(address, insecure=True)
+        Backend.connect(address)
     assert refused.value.field == "scheduler"
 
 
