@@ -43,8 +43,7 @@ def predict(target: BNN, theta: Tensor) -> Any:
     x, _ = target.held_out()
     if target.likelihood.task == "classification":
         return probabilities_at(target, theta, x)
-    pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
-    return ObservationLaw(target, theta, torch.cat([target.outputs(part, x) for part in pieces]))
+    return ObservationLaw(target, theta, outputs_at(target, theta, [x]))
 
 
 def probabilities_at(target: BNN, theta: Tensor, x: Tensor | list[Tensor]) -> np.ndarray:
@@ -55,6 +54,17 @@ def probabilities_at(target: BNN, theta: Tensor, x: Tensor | list[Tensor]) -> np
         return np.concatenate([probabilities_of(target, target.outputs(piece, x), piece) for piece in pieces])
 
     return by_version(probabilities, theta, x if isinstance(x, list) else [x])
+
+
+def outputs_at(target: BNN, theta: Tensor, versions: list[Tensor]) -> Tensor:
+    """Return the outputs (draws, rows, outputs) of weights (draws, dim) at scaled inputs, in double precision."""
+
+    def outputs(theta: Tensor, x: Tensor) -> np.ndarray:
+        pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
+        return torch.cat([target.outputs(piece, x).double().cpu() for piece in pieces]).numpy()
+
+    with torch.no_grad():
+        return torch.from_numpy(by_version(outputs, theta, versions))
 
 
 def by_version(predict: Callable[[Tensor, Tensor], np.ndarray], theta: Tensor, versions: list[Tensor]) -> np.ndarray:

@@ -15,10 +15,10 @@ from bnnviz.data import DataSet
 from bnnviz.data.tables.encoder import Imputed
 from bnnviz.engine.evaluation.metrics import (
     NetworkDraws,
-    by_version,
     class_names,
     drawn_classes,
     log_scale,
+    outputs_at,
     probabilities_at,
 )
 from bnnviz.engine.evaluation.observables import ObservationLaw
@@ -223,8 +223,8 @@ def _numbers(
 ) -> tuple[np.ndarray, ...]:
     """Return mean, epistemic and aleatoric sd (rows, ...) and quantiles (levels, rows, ...)."""
     if target.likelihood.task == "outputs":
-        return _of_outputs(_outputs(target, theta, rows).numpy(), shares, quantiles)
-    law, kept = ObservationLaw(target, theta, _outputs(target, theta, rows)), evenly(len(theta), _MOST_DRAWS)
+        return _of_outputs(outputs_at(target, theta, rows).numpy(), shares, quantiles)
+    law, kept = ObservationLaw(target, theta, outputs_at(target, theta, rows)), evenly(len(theta), _MOST_DRAWS)
     return *law.moments(shares), quantiles_of(law.part(kept), shares[kept] / shares[kept].sum(), quantiles)
 
 
@@ -255,7 +255,7 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray | Imputed, draws: int = 
     if given.target.likelihood.task == "outputs":
         raise BnnvizError(f"{_OF_OUTPUTS} Draw outputs by bnnviz.BNN.outputs, or give such a likelihood.", "likelihood")
     if given.target.likelihood.task == "regression":
-        return ObservationLaw(given.target, theta, _outputs(given.target, theta, rows)).draw(rng)
+        return ObservationLaw(given.target, theta, outputs_at(given.target, theta, rows)).draw(rng)
     made = np.empty((draws, len(rows[0])), dtype=int)
     size = max(1, _NUMBERS // draws)
     for begin in range(0, made.shape[1], size):
@@ -270,9 +270,9 @@ def functions(given: NetworkDraws, x: np.ndarray | Imputed) -> np.ndarray:
     if target.likelihood.task == "classification":
         found = probabilities_at(target, theta, rows)
     elif target.likelihood.task == "outputs":
-        found = _outputs(target, theta, rows).numpy()
+        found = outputs_at(target, theta, rows).numpy()
     else:
-        found = ObservationLaw(target, theta, _outputs(target, theta, rows)).means
+        found = ObservationLaw(target, theta, outputs_at(target, theta, rows)).means
     return found.reshape(given.chains, -1, *found.shape[1:])
 
 
@@ -289,9 +289,10 @@ def log_densities(given: NetworkDraws, x: np.ndarray | Imputed, y: np.ndarray) -
     with torch.no_grad():
         for version, x in enumerate(rows):
             chosen, weights = theta[version :: len(rows)], logs[version :: len(rows)]
-            for part in _parts(target, chosen, x):
-                density = target.likelihood_at(chosen[part]).log_density(target.outputs(chosen[part], x), y_kept)
-                sums.append(torch.logsumexp(density.double() + weights[part, None], 0).cpu())
+            size = at_once(target, len(x))
+            for part, share in zip(torch.split(chosen, size), torch.split(weights, size), strict=True):
+                density = target.likelihood_at(part).log_density(target.outputs(part, x), y_kept)
+                sums.append(torch.logsumexp(density.double() + share[:, None], 0).cpu())
     found = torch.logsumexp(torch.stack(sums), 0).numpy()
     return found - log_scale(target)
 
@@ -323,21 +324,6 @@ def _weighed(given: NetworkDraws) -> tuple[torch.Tensor, np.ndarray]:
     shares = given.shares
     kept = np.flatnonzero(shares > 0)
     return given.theta[torch.as_tensor(kept, device=given.theta.device)], shares[kept]
-
-
-def _parts(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> list[slice]:
-    size = at_once(target, len(rows))
-    return [slice(begin, begin + size) for begin in range(0, len(theta), size)]
-
-
-def _outputs(target: BNN, theta: torch.Tensor, rows: list[torch.Tensor]) -> torch.Tensor:
-    """Return the outputs (draws, rows, outputs) in double precision."""
-
-    def outputs(theta: torch.Tensor, x: torch.Tensor) -> np.ndarray:
-        return torch.cat([target.outputs(theta[part], x).double().cpu() for part in _parts(target, theta, x)]).numpy()
-
-    with torch.no_grad():
-        return torch.from_numpy(by_version(outputs, theta, rows))
 
 
 def conformalised(
