@@ -10,13 +10,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 import psutil
-from distributed import Security
 
 from bnnviz.errors import BnnvizError
 
@@ -28,11 +27,10 @@ _NOT_PASSED_ON = {"BNNVIZ_SCHEDULER", "PYTHONDONTWRITEBYTECODE"}
 
 
 class Dashboard:
-    """A dashboard in its own process."""
+    """A dashboard in its own process: the address of its page, its output, and the certificates of its cluster."""
 
-    def __init__(self, process: psutil.Process, port: int, token: str) -> None:
-        self.process, self.port = process, port
-        self.url = f"http://{HOST}:{port}/app?token={token}"
+    def __init__(self, process: psutil.Popen, url: str, log: Path, security: Any) -> None:
+        self.process, self.url, self.log, self.security = process, url, log, security
         self.begun = time.time()
         self._family = {process}
 
@@ -43,40 +41,70 @@ class Dashboard:
         return [process for process in self._family if process.is_running()]
 
     def workers(self) -> list[psutil.Process]:
-        """Return the processes started by the page's process."""
-        return [process for process in self.family() if process != self.process]
+        """Return the worker processes of the page's process."""
+        return workers_of(self.process)
 
     def torch_libraries(self) -> list[str]:
         """Return the libraries of torch that the page's process has loaded."""
         paths = {Path(entry.path) for entry in self.process.memory_maps(grouped=True)}
         return sorted(path.name for path in paths if "libtorch" in path.name or "torch" in path.parts)
 
+    def stop(self) -> None:
+        """End it as Ctrl-C does, and kill whatever is left."""
+        family = self.family()
+        if self.process.is_running():
+            self.process.terminate()
+        _, alive = psutil.wait_procs(family, timeout=_END_S)
+        end(alive)
+
+
+def start_dashboard(
+    log: Path, env: dict[str, str] | None = None, options: Sequence[str] = ("--no-token",), timeout: float = _START_S
+) -> Dashboard:
+    """Run ``bnnviz serve`` on a free port with its own workers, and wait until it answers."""
+    from distributed import Security
+
+    port, security = free_port(), Security.temporary()
+    command = [sys.executable, "-m", "bnnviz", "serve", "--port", str(port), "--no-show", *options]
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as out:
+        environment |= tls_environment(security) | (env or {})
+        child = psutil.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
+    # No slash at the end: the address itself is the page, without a redirect.
+    served = Dashboard(child, f"http://{HOST}:{port}/app", log, security)
+    while True:
+        with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+            return served
+        late = time.time() - served.begun > timeout
+        if late or child.poll() is not None:
+            served.stop()
+            what = f"did not answer within {timeout:g} s" if late else f"ended with code {child.returncode}"
+            raise BnnvizError(f"The dashboard {what} ({log.read_text().strip() or 'without output'}).")
+        time.sleep(0.02)
+
 
 @contextmanager
 def dashboard() -> Iterator[Dashboard]:
-    """Serve the dashboard as ``bnnviz serve`` does, on a free port and with its own workers."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "bnnviz", "serve", "--address", HOST, "--port", str(port), "--no-show"]
-    environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
-    security, token = Security.temporary(), secrets.token_urlsafe(32)
-    environment |= tls_environment(security) | {"BNNVIZ_TOKEN": token}
-    with tempfile.TemporaryFile("w+") as log:
-        child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-        served = Dashboard(psutil.Process(child.pid), port, token)
+    """Serve the dashboard with a token."""
+    token = secrets.token_urlsafe(32)
+    with tempfile.TemporaryDirectory() as folder:
+        served = start_dashboard(Path(folder) / "server.log", {"BNNVIZ_TOKEN": token}, options=())
+        served.url += f"?token={token}"
         try:
-            _wait(child, served, log)
             yield served
         finally:
-            family = served.family()
-            child.terminate()
-            _, alive = psutil.wait_procs(family, timeout=_END_S)
-            end(alive)
-            child.wait()
+            served.stop()
 
 
-def tls_environment(security: Security) -> dict[str, str]:
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+def tls_environment(security: Any) -> dict[str, str]:
     """Return environment variables that configure Dask with these certificates."""
     values = {"REQUIRE_ENCRYPTION": "True", "TLS__CA_FILE": security.tls_ca_file}
     for role, part in itertools.product(("client", "scheduler", "worker"), ("cert", "key")):
@@ -84,18 +112,17 @@ def tls_environment(security: Security) -> dict[str, str]:
     return {f"DASK_DISTRIBUTED__COMM__{name}": value for name, value in values.items()}
 
 
-def _wait(child: subprocess.Popen, served: Dashboard, log: TextIO) -> None:
-    """Wait until the server answers."""
-    while True:
-        with suppress(OSError), socket.create_connection((HOST, served.port), timeout=1):
-            return
-        late = time.time() - served.begun > _START_S
-        if late or child.poll() is not None:
-            log.seek(0)
-            lines = [line.strip() for line in log if line.strip()]
-            what = f"did not answer within {_START_S:g} s" if late else f"ended with code {child.returncode}"
-            raise BnnvizError(f"The dashboard {what} ({lines[-1] if lines else 'without output'}).")
-        time.sleep(0.02)
+def command_of(process: psutil.Process) -> str:
+    """Return the command line of a process; empty for one that has ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def workers_of(process: psutil.Process) -> list[psutil.Process]:
+    """Return the worker processes that a process has started."""
+    return [child for child in process.children(recursive=True) if "spawn_main" in command_of(child)]
 
 
 def end(processes: Iterable[psutil.Process]) -> None:

@@ -10,14 +10,10 @@ import re
 import runpy
 import shutil
 import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
@@ -25,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from benchmarks.chromium import BROWSER_FLAGS, REMEDY, find_chromium
+from benchmarks.dashboard import Dashboard, command_of, start_dashboard
 
 # One thread for each process: the tests start worker processes of their own, and two cores are
 # shared by all of them. Set before torch is imported anywhere, and inherited by those processes.
@@ -112,125 +109,50 @@ def no_process_left() -> Iterator[None]:
     yield
     left = psutil.Process().children(recursive=True)
     # The tracker of multiprocessing's semaphores lives as long as this process, by design.
-    left = [process for process in left if "resource_tracker" not in " ".join(_command(process))]
+    left = [process for process in left if "resource_tracker" not in command_of(process)]
     _, alive = psutil.wait_procs(left, timeout=5)
-    names = [f"{process.pid}: {' '.join(_command(process))[:120]}" for process in alive]
+    names = [f"{process.pid}: {command_of(process)[:120]}" for process in alive]
     for process in alive:
         process.kill()
     assert not names, "processes outlived the tests:\n" + "\n".join(names)
 
 
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
-
-
 # --- the dashboard, served as a user serves it
-
-
-class Served(NamedTuple):
-    """A dashboard in a process of its own: its page, what it printed, and the certificates of its cluster."""
-
-    url: str
-    process: psutil.Process
-    log: Path
-    security: Any
-
-    def workers(self) -> list[psutil.Process]:
-        """Return the page's worker processes."""
-        return workers_of(self.process)
-
-
-def workers_of(process: psutil.Process) -> list[psutil.Process]:
-    """Return the worker processes that a process has started."""
-    return [child for child in process.children(recursive=True) if "spawn_main" in " ".join(_command(child))]
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
 
 # A shell has its jobs in the background ignore Ctrl-C, and so would the servers that are started here.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def start_dashboard(
-    log: Path, *, timeout: float = 60.0, env: dict[str, str] | None = None, options: Sequence[str] = ("--no-token",)
-) -> Served:
-    """Run ``bnnviz serve`` on a free port and wait until it answers."""
-    from distributed import Security
-
-    from benchmarks.dashboard import tls_environment
-
-    port, security = free_port(), Security.temporary()
-    command = [sys.executable, "-m", "bnnviz", "serve", "--port", str(port), "--no-show", *options]
-    log.parent.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, **tls_environment(security), **(env or {})}
-    with log.open("w") as out:
-        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
-    # No slash at the end: the address itself is the page, without a redirect.
-    url = f"http://127.0.0.1:{port}/app"
-    until = time.monotonic() + timeout
-    while time.monotonic() < until:
-        if child.poll() is not None:
-            raise AssertionError(f"the server ended with {child.returncode}:\n{log.read_text()}")
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=1):
-                return Served(url, psutil.Process(child.pid), log, security)
-        except OSError:
-            time.sleep(0.05)
-    stop_dashboard(Served(url, psutil.Process(child.pid), log, security))
-    raise AssertionError(f"the server did not answer within {timeout:g} s:\n{log.read_text()}")
-
-
-def stop_dashboard(served: Served) -> None:
-    """End a dashboard as Ctrl-C does, and whatever does not follow the hard way."""
-    if not served.process.is_running():
-        return
-    family = [served.process, *served.process.children(recursive=True)]
-    served.process.terminate()
-    _, alive = psutil.wait_procs(family, timeout=10)
-    for process in alive:
-        process.kill()
-    psutil.wait_procs(alive, timeout=5)
-
-
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+def serve(tmp_path: Path) -> Iterator[Callable[..., Dashboard]]:
     """Return ``serve(env={...})``, which serves a dashboard of the test's own; all end with the test."""
-    running: list[Served] = []
+    running: list[Dashboard] = []
 
-    def serve(env: dict[str, str] | None = None, **how: Any) -> Served:
+    def serve(env: dict[str, str] | None = None, **how: Any) -> Dashboard:
         served = start_dashboard(tmp_path / f"server-{len(running)}.log", env=env, **how)
         running.append(served)
         return served
 
     yield serve
     for served in running:
-        if served.process.is_running():
-            stop_dashboard(served)
+        served.stop()
 
 
 @pytest.fixture(scope="module")
-def own_dashboard(request: pytest.FixtureRequest) -> Iterator[Served]:
+def own_dashboard(request: pytest.FixtureRequest) -> Iterator[Dashboard]:
     """Serve a dashboard for the tests of one module."""
     served = start_dashboard(ARTIFACTS / f"{Path(request.node.name).stem}-server.log")
     yield served
-    stop_dashboard(served)
+    served.stop()
 
 
 @pytest.fixture(scope="session")
-def dashboard() -> Iterator[Served]:
+def dashboard() -> Iterator[Dashboard]:
     """Serve the dashboard of all modules."""
     served = start_dashboard(ARTIFACTS / f"server-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}.log")
     yield served
-    stop_dashboard(served)
+    served.stop()
 
 
 # --- the browser

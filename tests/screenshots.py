@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from conftest import BROWSER_FLAGS, ROOT, VIEWPORT, find_chromium, start_dashboard, stop_dashboard
+from conftest import BROWSER_FLAGS, ROOT, VIEWPORT, find_chromium
 from playwright.sync_api import sync_playwright
 
 from benchmarks.chromium import REMEDY
+from benchmarks.dashboard import start_dashboard
 
 DOCS = ROOT / "docs"
 NETWORK = "?target=network&t.hidden=25-10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=20"
@@ -57,7 +58,7 @@ def main() -> None:
                     sys.stdout.write(f"{photograph(browser, served.url, theme).relative_to(ROOT)}\n")
                 browser.close()
         finally:
-            stop_dashboard(served)
+            served.stop()
 
 
 if __name__ == "__main__":

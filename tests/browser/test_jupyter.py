@@ -15,8 +15,9 @@ from typing import Any
 
 import psutil
 import pytest
-from conftest import free_port
 from driving import until
+
+from benchmarks.dashboard import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "01_first_look.ipynb"

@@ -17,9 +17,9 @@ from typing import Any
 
 import psutil
 import pytest
-from conftest import free_port
 from driving import Lab, until
 
+from benchmarks.dashboard import free_port
 from bnnviz.engine.recording.reader import Recording
 
 log = logging.getLogger(__name__)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import free_port
 from core_only import ROOT
 
 import bnnviz
+from benchmarks.dashboard import free_port
 
 # It needs an exported file: its Python is read and not run.
 ELSEWHERE = "docs/manual/tables.md"

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from conftest import workers_of
 
+from benchmarks.dashboard import workers_of
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
