@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from bnnviz.samplers import Sampler
     from bnnviz.targets import Target
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of glibc's mallopt
-_KEPT_FREE, _LARGE = 32 << 20, 4 << 20  # bytes
 _ROW_BYTES = 4  # of the random number per row for minibatches
 # Multiply-adds of one gradient below which a second thread does not pay.
 _THREADED_WORK = 50_000_000
@@ -86,16 +82,6 @@ def choose_device(name: str) -> torch.device:
     if requested not in available:
         raise BnnvizError(f"There is no device {name!r} here; choose auto or one of {', '.join(available)}.", "device")
     return torch.device(requested)
-
-
-@functools.cache
-def keep_freed() -> bool:
-    """Keep freed memory up to 32 MB, which glibc would clear at each step; return whether the C library can."""
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # not glibc
-        return False
-    return bool(mallopt(_TRIM_THRESHOLD, _KEPT_FREE)) and bool(mallopt(_MMAP_THRESHOLD, _LARGE))
 
 
 def check_state(sampler: Sampler, target: Target, chains: int, dtype: torch.dtype, device: torch.device) -> None:

@@ -18,7 +18,7 @@ from bnnviz import samplers, targets
 from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.run import failures
 from bnnviz.engine.run.checkpoint import Restorable, TargetFingerprint
-from bnnviz.engine.run.device import check_state, choose_device, clocked, keep_freed, threads_for, using_threads
+from bnnviz.engine.run.device import check_state, choose_device, clocked, threads_for, using_threads
 from bnnviz.engine.run.draw_store import STORES
 from bnnviz.engine.run.failures import Waiting
 from bnnviz.engine.run.initialization import (
@@ -60,7 +60,6 @@ class Run(Restorable):
     def __init__(
         self, spec: Spec, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
     ) -> None:
-        keep_freed()
         self.own_target = target is not None
         spec = spec.checked(self.own_target)
         self.spec = self.begun = spec = attached(spec, held(spec))
