@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
-from itertools import count, islice
+from collections.abc import Iterator
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import torch
@@ -29,28 +28,12 @@ def choose(mask: Tensor, yes: Any, no: Any) -> Any:
 
 def rebuilt(template: Any, tensors: Iterator[Tensor]) -> Any:
     """Return nested tuples like the template, filled with the next tensors of an iterator."""
-    return builder(template)(list(islice(tensors, len(flat(template)))))
-
-
-def builder(template: Any) -> Callable[[list[Tensor]], Any]:
-    """Return a function that builds nested tuples like the template, as one generated expression, which is faster."""
-    names: dict[str, Any] = {}
-    places = count()
-
-    def written(part: Any) -> str:
-        if isinstance(part, Tensor):
-            return f"numbers[{next(places)}]"
-        if not isinstance(part, tuple | list):
-            return _named(names, part)
-        inner = "".join(f"{written(each)}, " for each in part)
-        return f"{_named(names, type(part))}({inner})" if hasattr(part, "_fields") else f"({inner})"
-
-    return eval(f"lambda numbers: {written(template)}", names)
-
-
-def _named(names: dict[str, Any], value: Any) -> str:
-    names[name := f"constant_{len(names)}"] = value
-    return name
+    if isinstance(template, Tensor):
+        return next(tensors)
+    if not isinstance(template, tuple | list):
+        return template
+    parts = [rebuilt(part, tensors) for part in template]
+    return type(template)(*parts) if hasattr(template, "_fields") else tuple(parts)
 
 
 def as_dicts(value: Any) -> Any:

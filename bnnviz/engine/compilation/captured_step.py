@@ -21,7 +21,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler, warmup
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.tree import builder, flat, rebuilt
+from bnnviz.samplers.tree import flat, rebuilt
 
 _WARMUP = 3  # calls before the capture, as libraries allocate in their first
 
@@ -41,7 +41,8 @@ class CapturedKernel:
         self._given = self._sampler.pre_draw(numbers, state)
         self._inputs = [_own(part) for part in flat(self._given)]
         self._packed, returned = self._take()
-        self._built, self._packing = builder(returned), Packing(flat(returned))
+        self._packing = Packing(flat(returned))
+        self._returned = rebuilt(returned, (part.to("meta") for part in flat(returned)))
         restore(self._held, flat(moving_part(state)))
         numbers.generator.set_state(begun)
         self._last: Any = None
@@ -60,7 +61,8 @@ class CapturedKernel:
         for held, part in zip(self._inputs, filled(self._sampler.pre_draw(rng, state), self._given), strict=True):
             held.copy_(part)
         self._replay()
-        after, info = self._built(self._packing.unpacked([vector.clone() for vector in self._packed]))
+        parts = self._packing.unpacked([vector.clone() for vector in self._packed])
+        after, info = rebuilt(self._returned, iter(parts))
         self._last = with_adaptation(after, state)
         return self._last, info
 

@@ -67,7 +67,7 @@ class NativeLoop(StepLoop):
         self._native, self._learned, self._target = native, learned, sampler.target
         self._take_steps = self.load(cpp.library(native.source, [HEADER])._name).take
         self._take_steps.restype, self._take_steps.argtypes = _WHOLE, [ctypes.POINTER(_Steps), _WHOLE, _WHOLE, _WHOLE]
-        self._parts, self._state = form.state, form.parts.state(form.state)
+        self._parts, self._state = form.parts.tensors, form.parts.state(form.parts.tensors)
         self._given = [part.contiguous().clone() for part in flat(form.pre_drawn)]
         self._adapted: Tensors | None = None
         x = self._state.x

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.tree import builder, flat, rebuilt
+from bnnviz.samplers.tree import flat, rebuilt
 
 
 class StateParts:
@@ -15,13 +16,11 @@ class StateParts:
 
     def __init__(self, sampler: Sampler, state: Any) -> None:
         # No tensor twice, so that each is identifiable.
-        own = rebuilt(state, iter([part.clone() for part in flat(state)]))
-        outline, parts = sampler.outline(own), flat(own)
-        asked = {id(part) for part in flat(outline)}
+        own = rebuilt(state, (part.clone(memory_format=torch.contiguous_format) for part in flat(state)))
+        self._template, self._outline = own, sampler.outline(own)
+        parts, asked = flat(own), {id(part) for part in flat(self._outline)}
         self._order = sorted(range(len(parts)), key=lambda number: id(parts[number]) not in asked)
-        self.count, self.outlined = len(parts), len(asked)
-        self._built, self._outlined = builder(own), builder(outline)
-        self._names = field_names(outline)
+        self.tensors, self.outlined = self.of(own), len(asked)
 
     def of(self, state: Any) -> list[Tensor]:
         """Return the tensors of a state."""
@@ -30,18 +29,18 @@ class StateParts:
 
     def state(self, tensors: list[Tensor]) -> Any:
         """Return the state of tensors."""
-        parts: list[Any] = [None] * self.count
+        parts: list[Any] = [None] * len(self.tensors)
         for number, part in zip(self._order, tensors, strict=True):
             parts[number] = part
-        return self._built(parts)
+        return rebuilt(self._template, iter(parts))
 
     def outline(self, tensors: list[Tensor]) -> Any:
         """Return the needed parts of a state from its first tensors."""
-        return self._outlined(tensors)
+        return rebuilt(self._outline, iter(tensors))
 
     def place(self, name: str) -> int:
         """Return the position of the first tensor of a needed part, by the part's name."""
-        return self._names.index(name)
+        return field_names(self._outline).index(name)
 
 
 class StepRows:

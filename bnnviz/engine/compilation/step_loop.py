@@ -20,7 +20,7 @@ from bnnviz.engine.compilation.tracing import StepForm, TracedProgram, filled, m
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.tree import builder, flat
+from bnnviz.samplers.tree import flat, rebuilt
 
 Tensors = list[Tensor]
 _FIRST = 8  # steps with random numbers after the end of a move, then repeatedly doubled
@@ -35,7 +35,7 @@ class StepLoop(ABC):
 
     def __init__(self, form: StepForm) -> None:
         self.form = form
-        self._asked, self._info = form.state[: form.parts.outlined], flat(form.info)
+        self._asked, self._info = form.parts.tensors[: form.parts.outlined], flat(form.info)
         laws = {(draw.law, draw.dtype) for draw in form.draws}
         # Uniform numbers come from the generator one by one, so that drawing many steps together gives the same
         # numbers.
@@ -160,7 +160,7 @@ class ProgramLoop(StepLoop):
         self._program, self._library = program, loop_library()
         self._library.take.restype = _WHOLE
         self._library.take.argtypes = [ctypes.POINTER(_Loop), _HANDLES, _HANDLES, _WHOLE, _WHOLE]
-        self._states, nothing = form.parts.count, [part.contiguous() for part in flat(form.pre_drawn)]
+        self._states, nothing = len(form.parts.tensors), [part.contiguous() for part in flat(form.pre_drawn)]
         after = len(step.examples) - len(step.constants)
         self._read_at = [part.clone() for part in step.examples[after - len(form.draws) : after]]
         self._given = [part.clone() for part in nothing]
@@ -190,7 +190,7 @@ class ProgramLoop(StepLoop):
 
     def state(self) -> Tensors:
         """Return the tensors of the state at the end of the block."""
-        state = [torch.empty_like(part) for part in self.form.state]
+        state = [torch.empty_like(part) for part in self.form.parts.tensors]
         for part, handle in zip(state, self._state, strict=True):
             ctypes.memmove(part.data_ptr(), self._program.address(handle), size_of(part))
         return state
@@ -250,7 +250,6 @@ class CompiledKernel:
         self._state: Any = None  # after the last block, and its tensors
         self._parts: Tensors = []
         self._adaptation, self._adapted = None, []
-        self._info = builder(self._form.info)
         self._nothing = [part.contiguous() for part in flat(self._form.pre_drawn)]
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
@@ -286,7 +285,7 @@ class CompiledKernel:
         states, infos = loop.states, loop.infos
         return CompiledStepBatch(
             _Made(lambda at: self._outline(states[at], adaptations[at]), count),
-            _Made(lambda at: self._info(infos[at]), count),
+            _Made(lambda at: rebuilt(self._form.info, iter(infos[at])), count),
             self._state,
             first_step,
             form=self._form,
@@ -299,7 +298,7 @@ class CompiledKernel:
         loop = self._loop
         before, info = loop.states[loop.taken - 1], loop.infos[loop.taken - 1]
         held = self._state_of(loop.state(), adaptation)
-        after = self._sampler.adapt(rng, self._outline(before, adaptation), held, self._info(info))
+        after = self._sampler.adapt(rng, self._outline(before, adaptation), held, rebuilt(self._form.info, iter(info)))
         parts = zip(flat(moving_part(held)), flat(moving_part(after)), strict=True)
         if any(one is not other for one, other in parts):
             loop.place(self._parts_of(after))

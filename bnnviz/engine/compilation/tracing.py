@@ -49,7 +49,6 @@ class StepForm:
     """Types and shapes of the inputs and outputs of a step."""
 
     parts: StateParts
-    state: list[Tensor]
     draws: list[Draw]
     adapts: bool
     pre_drawn: Any
@@ -75,9 +74,7 @@ def form_of(sampler: Sampler, state: Any) -> StepForm:
     learned = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
     ends = sampler.traits.ends
     place = None if ends is None else field_names(info).index(ends)
-    parts = StateParts(sampler, moving)
-    state = [_own(part) for part in parts.of(moving)]
-    return StepForm(parts, state, list(rng.draws), learned is not None, pre_drawn, info, place)
+    return StepForm(StateParts(sampler, moving), list(rng.draws), learned is not None, pre_drawn, info, place)
 
 
 def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
@@ -88,9 +85,9 @@ def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
     drawn = [rng.make(draw) for draw in form.draws]
 
     def step(*numbers: Tensor) -> list[Tensor]:
-        others = numbers[parts.count :]
+        others = numbers[len(parts.tensors) :]
         left = iter(others)
-        before, drawn = parts.state(list(numbers[: parts.count])), rebuilt(form.pre_drawn, left)
+        before, drawn = parts.state(list(numbers[: len(parts.tensors)])), rebuilt(form.pre_drawn, left)
         learned = rebuilt(given, left)
         before = before._replace(adaptation=learned) if form.adapts else with_adaptation(before, state)
         after, info = sampler.kernel(PreDrawnNumbers(left), before, *drawn)
@@ -100,7 +97,7 @@ def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
         moved = [part.clone() if id(part) in shared else part for part in moved]
         return [*moved, *(part.contiguous() for part in flat(info))]
 
-    return _program(step, (*form.state, *flat(form.pre_drawn), *flat(given), *drawn))
+    return _program(step, (*parts.tensors, *flat(form.pre_drawn), *flat(given), *drawn))
 
 
 def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedProgram:
