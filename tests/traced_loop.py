@@ -28,8 +28,8 @@ class TracedLoop(StepLoop):
     def _set_state(self, state: list[Tensor]) -> None:
         self._state = list(state)
 
-    def _set_inputs(self, given: list[Tensor], adapted: list[Tensor]) -> None:
-        self._given, self._adapted = given, adapted
+    def _set_adapted(self, adapted: list[Tensor]) -> None:
+        pass
 
     def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:
         count, ends = len(self._state), self.form.ends

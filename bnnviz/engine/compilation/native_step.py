@@ -68,8 +68,6 @@ class NativeLoop(StepLoop):
         self._take_steps = self.load(cpp.library(native.source, [HEADER])._name).take
         self._take_steps.restype, self._take_steps.argtypes = _WHOLE, [ctypes.POINTER(_Steps), _WHOLE, _WHOLE, _WHOLE]
         self._parts, self._state = form.parts.tensors, form.parts.state(form.parts.tensors)
-        self._given = [part.contiguous().clone() for part in flat(form.pre_drawn)]
-        self._adapted: Tensors | None = None
         x = self._state.x
         self._made = [*(torch.empty_like(x) for _ in range(native.returns - 1)), x.new_empty(len(x))]
         self._results = _addresses(self._made)
@@ -107,14 +105,11 @@ class NativeLoop(StepLoop):
         for held, part in zip(self._parts, state, strict=True):
             held.copy_(part)
 
-    def _set_inputs(self, given: Tensors, adapted: Tensors) -> None:
-        for held, part in zip(self._given, given, strict=True):
-            held.copy_(part)
-        if adapted is not self._adapted:
-            self._adapted, learned = adapted, rebuilt(self._learned, iter(adapted))
-            self._numbers = torch.tensor(self._native.numbers(learned), dtype=torch.float64)
-            self._steps.numbers = self._numbers.data_ptr()
-            self._learn(learned)
+    def _set_adapted(self, adapted: Tensors) -> None:
+        learned = rebuilt(self._learned, iter(adapted))
+        self._numbers = torch.tensor(self._native.numbers(learned), dtype=torch.float64)
+        self._steps.numbers = self._numbers.data_ptr()
+        self._learn(learned)
 
     def _learn(self, learned: Any) -> None:
         self._scale = self._native.scale(learned)

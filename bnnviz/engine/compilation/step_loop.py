@@ -36,6 +36,8 @@ class StepLoop(ABC):
     def __init__(self, form: StepForm) -> None:
         self.form = form
         self._asked, self._info = form.parts.tensors[: form.parts.outlined], flat(form.info)
+        self._given = [part.contiguous().clone() for part in flat(form.pre_drawn)]
+        self._adapted: Tensors | None = None
         laws = {(draw.law, draw.dtype) for draw in form.draws}
         # Uniform numbers come from the generator one by one, so that drawing many steps together gives the same
         # numbers.
@@ -70,7 +72,11 @@ class StepLoop(ABC):
 
     def advance(self, given: Tensors, adapted: Tensors, most: int) -> bool:
         """Take at most ``most`` steps, up to one that ends a move; return whether one has, or may have."""
-        self._set_inputs(given, adapted)
+        for held, part in zip(self._given, given, strict=True):
+            held.copy_(part)
+        if adapted is not self._adapted:
+            self._adapted = adapted
+            self._set_adapted(adapted)
         left, first, ends = most, True, self.form.ends is not None
         while left:
             taken, ended = self._take(first, min(left, self._ahead) if ends else left)
@@ -118,8 +124,8 @@ class StepLoop(ABC):
         """Make the next step start at a state."""
 
     @abstractmethod
-    def _set_inputs(self, given: Tensors, adapted: Tensors) -> None:
-        """Set the inputs drawn beforehand and the adapted values for the next steps."""
+    def _set_adapted(self, adapted: Tensors) -> None:
+        """Set the adapted values for the next steps."""
 
     @abstractmethod
     def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:
@@ -163,10 +169,8 @@ class ProgramLoop(StepLoop):
         self._states, nothing = len(form.parts.tensors), [part.contiguous() for part in flat(form.pre_drawn)]
         after = len(step.examples) - len(step.constants)
         self._read_at = [part.clone() for part in step.examples[after - len(form.draws) : after]]
-        self._given = [part.clone() for part in nothing]
         self._fixed = Handles(program, [*self._read_at, *step.constants])
         self._of_given, self._of_nothing = Handles(program, self._given), Handles(program, nothing)
-        self._adapted: Tensors | None = None
         outputs, others = self._states + len(self._info), len(step.examples) - self._states
         self._state = (_HANDLE * self._states)()
         weakref.finalize(self, program.drop, self._state).atexit = False
@@ -209,14 +213,11 @@ class ProgramLoop(StepLoop):
         # Keep them as long as a program returns some of them unchanged.
         self._placed = state
 
-    def _set_inputs(self, given: Tensors, adapted: Tensors) -> None:
-        for held, part in zip(self._given, given, strict=True):
-            held.copy_(part)
-        if adapted is not self._adapted:
-            self._adapted, self._of_adapted = adapted, Handles(self._program, adapted)
-            self._first, self._later = (
-                _joined(drawn, self._of_adapted, self._fixed) for drawn in (self._of_given, self._of_nothing)
-            )
+    def _set_adapted(self, adapted: Tensors) -> None:
+        self._of_adapted = Handles(self._program, adapted)
+        self._first, self._later = (
+            _joined(drawn, self._of_adapted, self._fixed) for drawn in (self._of_given, self._of_nothing)
+        )
 
     def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:
         for drawn, part in zip(self._draws, numbers, strict=True):
