@@ -142,10 +142,10 @@ def _of_array(
         )
     count = probabilities.shape[2]
     if observed.dtype.kind not in "biu" or observed.min() < 0 or observed.max() >= count:
-        raise BnnvizError(f"observed holds class numbers, whole ones from 0 to {count - 1}.", "observed")
+        raise BnnvizError(f"observed must hold integer class labels from 0 to {count - 1}.", "observed")
     labels = list(map(str, range(count)) if classes is None else classes)
     if len(labels) != count:
-        raise BnnvizError(f"There are {count} classes and {len(labels)} names of classes.", "classes")
+        raise BnnvizError(f"{len(labels)} class names were given for {count} classes.", "classes")
     return ClassPredictions(name or "predictions", probabilities, None, observed.astype(int), labels)
 
 

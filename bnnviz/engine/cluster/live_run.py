@@ -247,7 +247,7 @@ class LiveRun:
         """Execute a command between two slices, or once the run is built and has its start; return the report."""
         with self._lock:
             if self.state not in ALIVE:
-                raise BnnvizError(f"{self.message} Start it again to go on.")
+                raise BnnvizError(f"{self.message} Start it again to continue.")
             if self.host is None or self.later or (name in STEPS and self.host.waits):
                 self.later.append((name, args))
                 return self.report()

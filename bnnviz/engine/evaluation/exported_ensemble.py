@@ -76,7 +76,7 @@ def exported(given: NetworkDraws, draws: int = DRAWS) -> torch.export.ExportedPr
     if target.data_set is not None and not isinstance(target.data_set, DataSet):
         raise BnnvizError("A network on images cannot be written as an ensemble: take its state dicts.", "format")
     if draws < 1:
-        raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
+        raise BnnvizError(f"draws = {draws} must be at least 1.", "draws")
     theta = given.theta[torch.as_tensor(chosen(len(given.theta), given.log_weights, draws, 0))].detach().double().cpu()
     rows = torch.zeros(2, *target.x.shape[1:], dtype=torch.float64)
     any_number = {"x": {0: torch.export.Dim("rows", min=1)}}

@@ -217,7 +217,7 @@ def network_draws(target_or_run: BNN | AnyRun, draws: Any = None, log_weights: A
 def prior_draws(target: BNN, draws: int, seed: int) -> NetworkDraws:
     """Return a network with weights drawn from its prior."""
     if draws < 1:
-        raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
+        raise BnnvizError(f"draws = {draws} must be at least 1.", "draws")
     generator = torch.Generator().manual_seed(seed)
     theta = torch.randn(draws, target.dim, generator=generator, dtype=torch.float64) * target.prior_precision**-0.5
     return NetworkDraws(target, theta.to(target.device, target.dtype), None, 1)

@@ -245,7 +245,7 @@ def _of_outputs(f: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> t
 def predictive_draws(given: NetworkDraws, x: np.ndarray | Imputed, draws: int = 1000, seed: int = 0) -> np.ndarray:
     """Draw observations in the target's unit, or class indices, (draws, rows) or (draws, rows, columns), at rows."""
     if draws < 1:
-        raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
+        raise BnnvizError(f"draws = {draws} must be at least 1.", "draws")
     rng = np.random.default_rng(seed)
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
     # One per draw while there are enough: then only the noise is drawn.

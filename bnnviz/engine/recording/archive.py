@@ -47,7 +47,7 @@ def unpack(file: str | os.PathLike[str], name: str | None = None) -> Path:
     file = Path(file)
     target = reader.place(reader.free_name(file.stem) if name is None else name)
     if os.path.lexists(target):
-        raise BnnvizError(f"There is a recording {target.name!r} already; choose another name.", "name")
+        raise BnnvizError(f"The recording {target.name!r} exists already; choose another name.", "name")
     try:
         make_private(target.parent)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unpacking-") as scratch:
@@ -57,7 +57,7 @@ def unpack(file: str | os.PathLike[str], name: str | None = None) -> Path:
             Recording(inside).check()
             inside.rename(target)
     except OSError as error:
-        raise BnnvizError(f"{file} cannot be taken in: {error.strerror or error}.", "file") from error
+        raise BnnvizError(f"{file} cannot be imported: {error.strerror or error}.", "file") from error
     return target
 
 
@@ -74,7 +74,7 @@ def extract(packed: IO[bytes], folder: Path, name: str) -> None:
                 with file.open(member) as source, path.open("xb") as copy:
                     shutil.copyfileobj(source, copy)
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-        raise BnnvizError(f"{name} is no recording that was packed ({error}).", "file") from error
+        raise BnnvizError(f"{name} is not an exported recording ({error}).", "file") from error
 
 
 def _believe(name: str, packed: int, members: list[zipfile.ZipInfo]) -> None:
@@ -84,10 +84,10 @@ def _believe(name: str, packed: int, members: list[zipfile.ZipInfo]) -> None:
         link = (member.external_attr >> 16) & 0o170000 not in (0, 0o100000)
         if link or not parts or member.filename.startswith("/") or not all(map(_PART.fullmatch, parts)):
             raise BnnvizError(
-                f"{name} holds {member.filename[:100]!r}, which no recording has; it is not taken in.", "file"
+                f"{name} holds {member.filename[:100]!r}, which no recording has; it was not imported.", "file"
             )
     size = sum(member.file_size for member in members)
     if len(members) > _MOST_FILES or size > min(_MOST_BYTES, _FREE + _MOST_SHRINK * packed):
         raise BnnvizError(
-            f"{name} would become {size / 1e9:,.1f} GB in {len(members):,} files; it is not taken in.", "file"
+            f"{name} would become {size / 1e9:,.1f} GB in {len(members):,} files; it was not imported.", "file"
         )

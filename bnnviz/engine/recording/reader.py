@@ -283,9 +283,7 @@ class Recording:
             return path.read_bytes()
         except OSError as error:
             if name in (PROGRESS, HEADER):
-                raise BnnvizError(
-                    f"{self.folder} is no recording of a run: it has no {name} to be read.", "run"
-                ) from error
+                raise BnnvizError(f"{self.folder} is not a recording: it has no {name}.", "run") from error
             raise self.damaged(name) from error
 
     def _checked(self, name: str, form: dict[str, Check]) -> dict[str, Any]:
@@ -356,7 +354,7 @@ def rename(name: str, new: str) -> Path:
     if not os.path.lexists(old):
         raise BnnvizError(f"There is no recording {name!r}.", "name")
     if os.path.lexists(target):
-        raise BnnvizError(f"There is a recording {new!r} already; choose another name.", "name")
+        raise BnnvizError(f"The recording {new!r} exists already; choose another name.", "name")
     try:
         if not old.is_symlink():
             RecordingLock(old).release(remove=True)

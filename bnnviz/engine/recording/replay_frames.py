@@ -79,7 +79,7 @@ class ReplayFrames:
         except codec.DAMAGE:
             whole = False
         if not whole:
-            raise BnnvizError(f"{path} is no film, or it is damaged; make it again with bnnviz replay.", "run")
+            raise BnnvizError(f"{path} is not a film, or it is damaged; make it again with bnnviz replay.", "run")
         return found
 
 
@@ -206,7 +206,7 @@ def read_past(path: str | Path, target: Target | None = None) -> PastRun:
     except ValueError:
         spec = None
     if not isinstance(spec, dict):
-        raise BnnvizError(f"{path} is not a JSON object; it is no spec and no recording's header.", "run")
+        raise BnnvizError(f"{path} is not a JSON object, so it is neither a spec nor the header of a recording.", "run")
     if "entries" in spec:
         raise BnnvizError(f"{path} is a race; only runs of one sampler are replayed.", "run")
     return PastRun(Spec.from_json(spec))
@@ -220,7 +220,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
     except (OSError, KeyError, TypeError, ValueError):
         found = None
     if not isinstance(found, dict):
-        raise BnnvizError(f"{path} is no run that bnnviz has saved, or it is damaged.", "run")
+        raise BnnvizError(f"{path} is not a run saved by bnnviz, or it is damaged.", "run")
     return found
 
 

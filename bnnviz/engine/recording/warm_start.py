@@ -97,8 +97,8 @@ def _log_weights(recording: Recording, found: ExportedDraws, spec: dict[str, Any
         return None
     if spec["target"] not in (cls.registered for cls in targets.REGISTRY):
         raise BnnvizError(
-            f"Draws of {spec['sampler']} may need weights, which only its target gives, and that of {recording.name} is"
-            f" no registered one: start from {LAST}."
+            f"Weights of draws of {spec['sampler']} require a registered target, and that of {recording.name} is not"
+            f" registered: start from {LAST}."
         )
     logs = resume(recording.folder).correcting_log_weights
     return None if logs is None else logs[:, : found.draws.shape[1]]

@@ -84,7 +84,7 @@ def acf(source: Any, variables: str | Sequence[str] | None = None, *, lags: int 
     :Overlay...
     """
     if lags < 1:
-        raise BnnvizError(f"lags = {lags} must be 1 at least.", "lags")
+        raise BnnvizError(f"lags = {lags} must be at least 1.", "lags")
     if (drawing := parts.given(Acf(), source, "lag", "acf", "label")) is not None:
         return drawing
     found, names = sources.shared(source, variables)

@@ -96,7 +96,7 @@ def trace(
     if (drawing := parts.given(Trace(), source, "values", "index")) is not None:
         return drawing
     if chains < 1:
-        raise BnnvizError(f"chains = {chains} must be 1 at least.", "chains")
+        raise BnnvizError(f"chains = {chains} must be at least 1.", "chains")
     found, names = sources.shared(source, variables)
     return Panels([_drawing(found, name, chains, points) for name in names])
 
