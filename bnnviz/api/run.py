@@ -16,15 +16,13 @@ import torch
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.api import automatic, given
-from bnnviz.api.parameters import WithParameters
 from bnnviz.api.precision import plain, precision
-from bnnviz.api.predict import WithPredictions
+from bnnviz.api.predict import WithPredictions, table_of
 from bnnviz.api.recorded import PublicRecording
 from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.automatic.tables import Limit
 from bnnviz.engine.automatic.tables import automatic as choose
 from bnnviz.engine.background import Background
-from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.viewed_run import ViewedRun
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 
     from bnnviz.data import UserTable
     from bnnviz.notebook.widget import Live
-    from bnnviz.targets import BNN
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +83,7 @@ class WithFigures(Background, Suggesting):
         return Live(self, views, height, dark)
 
 
-class BackgroundRun(WithFigures, WithPredictions, WithParameters):
+class BackgroundRun(WithFigures, WithPredictions):
     """A run that samples in the background of the current process.
 
     Attributes
@@ -167,46 +164,9 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         with self._lock:
             return self._run.draws
 
-    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
-        """Return the network and its draws so far.
-
-        Raises
-        ------
-        BnnvizError
-            If the target is not a network on data, there are no draws, or a target is given.
-        """
-        if target is not None:
-            raise BnnvizError("The run has its own target; omit the argument.", "target")
-        with self._lock:
-            return network_draws(self._run)
-
-    def _attached(self) -> bytes | None:
-        return self.spec.attachment
-
-    def table(self, target: BNN | None = None) -> UserTable | None:
+    def table(self) -> UserTable | None:
         """Return the table that the network was trained on, or None without a user file."""
-        own = self._run.target
-        return super().table(own if target is None and isinstance(own, targets.BNN) else target)
-
-    def event_weights(self) -> np.ndarray | None:
-        """Return normalised weights (chains, draws) that correct the bias of draws at events (``samples="events"``).
-
-        The density of draws at events is proportional to pi(x) (refresh rate + mean rate at x). The weights are
-        proportional to the reciprocal of this rate. They require a valid bound. The result is None for unweighted
-        draws.
-        """
-        with self._lock:
-            return self._run.event_weights()
-
-    def verdict(self) -> Message | None:
-        """Return a message on the quality of the predictions, or None for a density."""
-        return self.summary().get("verdict")
-
-    @property
-    def stats(self) -> dict[str, Any]:
-        """Counts and ratios of the kernel."""
-        with self._lock:
-            return self._run.stats
+        return table_of(self.spec.attachment, self._run.target)
 
     def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:
         """Return the draws as an ``xarray.DataTree`` for ArviZ.
@@ -222,11 +182,6 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         """
         with self._lock:
             return self._run.to_arviz(predictions)
-
-    def save(self, path: str | Path) -> Path:
-        """Write draws and header to a NetCDF file that ArviZ can read and return its path."""
-        with self._lock:
-            return self._run.save(path)
 
     def __reduce__(self) -> tuple:
         """Pickle the run in its current state. It is restored paused, with its draws, and can continue.
