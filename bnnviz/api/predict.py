@@ -216,7 +216,7 @@ def encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray | 
 def _by_name(x: Any, target: BNN) -> np.ndarray:
     """Return the columns of a frame in the order of the training data."""
     frame, names = source.frame_of(x), target.input_names
-    check_lacking(list(frame), names, "The frame")
+    check_lacking(list(frame), names, "the frame")
     return arrays.numbers("rows", frame[list(names)] if names else frame)
 
 
