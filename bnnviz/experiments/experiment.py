@@ -122,7 +122,7 @@ class Experiment:
         if self.build is None:
             for option, value in (("data", data), ("scale", scale)):
                 if value is not None:
-                    raise BnnvizError(f"{self.name} has one {option} only; leave out --{option}.", option)
+                    raise BnnvizError(f"{self.name} has no choice of {option}; leave out --{option}.", option)
             return self
         data, scale = data or self.data, scale or self.scale
         if data not in self.parts:
