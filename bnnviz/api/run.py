@@ -27,7 +27,6 @@ from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError, SamplingWarning, Suggesting, suggests
-from bnnviz.messages import Message
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.catalogue import OWN
 from bnnviz.specs.run import POINTS, Spec
@@ -198,20 +197,16 @@ class BackgroundRun(WithFigures, WithPredictions):
 
     def _repr_html_(self) -> str:
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{value}</td></tr>" for name, value in self._figures())
-        messages = map(str, self._judgement()) if self.phase == "done" else ()
+        found = self.summary() if self.phase == "done" else {"warnings": []}
+        verdict = [found["verdict"]] if "verdict" in found else []
         title = f"{self._run.sampler.title} on {self._run.target.describe_value()}: {self.phase}"
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in (title, *messages))
+        lines = "".join(f"<p>{html.escape(str(line))}</p>" for line in (title, *verdict, *found["warnings"]))
         return f"{lines}<table>{cells}</table>"
 
     def _figures(self) -> list[tuple[str, str]]:
         """Return the metrics in the representation of a finished run."""
         found = self.summary() if self.phase == "done" else {}
         return [(name, f"{found[name]:.4g}") for name in _SHOWN if found.get(name) is not None]
-
-    def _judgement(self) -> list[Message]:
-        """Return the verdict and the warnings of the diagnostics."""
-        found = self.summary()
-        return [*([found["verdict"]] if "verdict" in found else []), *found["warnings"]]
 
 
 @torch.inference_mode(False)
@@ -328,17 +323,25 @@ def start(
         reader.check_zarr()
     folder = None if record is None else reader.new_place(record)
     target, target_settings, attachment = automatic.of_table(target, target_settings)
-    others = {"settings": settings, "start": start}
     if minutes is not None and not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
-    chooses = automatic.is_automatic(target, sampler, others)
+    chooses = automatic.is_automatic(target, sampler, settings, start)
     sampler = Spec.sampler if isinstance(sampler, str) and sampler == automatic.AUTO else sampler
     if isinstance(target, Spec):
         spec, own = target.checked(), None
     else:
+        own = given.own_target(target, dim, parameters)
+        dtype = precision(own, device) if dtype == "auto" else dtype
         run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": number(seed)}
         run |= {"device": device, "dtype": dtype, "kernel": kernel, "attachment": attachment}
-        spec, own = spec_of(target, sampler, dim, settings, target_settings, run, parameters)
+        name, values = _sampler(sampler, _plain("settings", settings))
+        spec = Spec(
+            target=target if own is None else own.title,
+            target_settings=_plain("target_settings", target_settings),
+            sampler=name,
+            settings=values,
+            **_plain("run", run),
+        ).checked(own_target=own is not None)
     chosen = None
     if chooses:
         named = {name for name in ("draws", "warmup", "chains") if run[name] != getattr(Spec, name)}
@@ -506,30 +509,6 @@ def resume(
     elif found.finished:
         warnings.warn(f"The run {str(word)!r} is finished; resume(..., draws=1000) adds draws.", stacklevel=3)
     return BackgroundRun(found, callback, paused=paused, folder=folder).begin()
-
-
-def spec_of(
-    target: Any,
-    sampler: Any,
-    dim: int | None,
-    values: dict[str, Any] | None,
-    target_settings: dict[str, Any] | None,
-    run: dict[str, Any],
-    parameters: Mapping[str, Any] | None = None,
-) -> tuple[Spec, targets.Target | None]:
-    """Return a checked spec, and the caller's own target if any."""
-    own = given.own_target(target, dim, parameters)
-    if run.get("dtype") == "auto":
-        run = run | {"dtype": precision(own, run["device"])}
-    name, chosen = _sampler(sampler, _plain("settings", values))
-    spec = Spec(
-        target=target if own is None else own.title,
-        target_settings=_plain("target_settings", target_settings),
-        sampler=name,
-        settings=chosen,
-        **_plain("run", run),
-    )
-    return spec.checked(own_target=own is not None), own
 
 
 def _plain(name: str, given: Any) -> dict[str, Any]:
