@@ -204,20 +204,16 @@ def table_of(attachment: bytes | None, target: Any) -> UserTable | None:
 
 
 def encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray | Imputed, np.ndarray | None]:
-    """Return rows in the form of a network's data, and the notes on each."""
+    """Return rows in the form of a network's data, and the notes on each; columns of frames are matched by name."""
+    x = x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x
     if table is not None or isinstance(x, str | bytes) or hasattr(x, "__fspath__"):
-        found = _rows(x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x, table)
+        found = _rows(x, table)
         return found.x, found.row_notes
-    if source.is_frame(x):
-        return _by_name(x, target), None
-    return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x), None
-
-
-def _by_name(x: Any, target: BNN) -> np.ndarray:
-    """Return the columns of a frame in the order of the training data."""
+    if not source.is_frame(x):
+        return np.asarray(x), None
     frame, names = source.frame_of(x), target.input_names
     check_lacking(list(frame), names, "the frame")
-    return arrays.numbers("rows", frame[list(names)] if names else frame)
+    return arrays.numbers("rows", frame[list(names)] if names else frame), None
 
 
 def _rows(given: Any, table: UserTable | None, **options: Any) -> NewRows:

@@ -269,10 +269,15 @@ def summarised(spec: Spec, experiment: Experiment) -> dict[str, Any]:
     return _numbers(run.summary()) | (_band(run) if experiment.bands else {})
 
 
+def made(spec: Spec | WellsSpec) -> ViewedRun:
+    """Return the run of a spec."""
+    module, name = spec.factory.split(":")
+    return getattr(import_module(module), name)(spec)
+
+
 def ran(spec: Spec | WellsSpec) -> ViewedRun:
     """Run a spec to its end."""
-    module, name = spec.factory.split(":")
-    run = getattr(import_module(module), name)(spec)
+    run = made(spec)
     drive(run, _SLICE_S)
     return run
 
