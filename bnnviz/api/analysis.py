@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
 from bnnviz import optional
+from bnnviz.api.draws import WithDraws
 from bnnviz.api.recorded import PublicRecording, recording
 from bnnviz.api.run import BackgroundRun
 from bnnviz.engine.evaluation import attack as attacking
@@ -29,9 +30,7 @@ def _of_a_run(compute: Callable[Concatenate[Any, P], dict[str, Any]]) -> Callabl
     def of_a_run(target_or_run: Any, *given: P.args, **options: P.kwargs) -> dict[str, Any]:
         if isinstance(target_or_run, str | Path):
             target_or_run = recording(target_or_run)
-        if isinstance(target_or_run, PublicRecording):
-            return compute(target_or_run.restored(), *given, **options)
-        if not isinstance(target_or_run, BackgroundRun):
+        if not isinstance(target_or_run, WithDraws):
             return compute(target_or_run, *given, **options)
         with target_or_run._lock:
             return compute(target_or_run._run, *given, **options)

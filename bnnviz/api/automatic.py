@@ -27,17 +27,14 @@ def of_table(target: Any, settings: dict[str, Any] | None) -> tuple[Any, dict[st
     return name, {**DEFAULTS, **(settings or {}), "data": catalogue.own_data()}, target.pack()
 
 
-def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:
-    """Return whether to run a pilot: for a network on data without given starting points.
-
-    ``others`` has ``settings`` and ``start`` as in `bnnviz.start`; settings without a sampler are an error.
-    """
+def is_automatic(target: Any, sampler: Any, settings: Any, start: Any) -> bool:
+    """Return whether to run a pilot: for a network on data without starting points; refuse settings then."""
     if sampler != AUTO or isinstance(target, Spec):
         return False
     named = isinstance(target, str) and target in targets.REGISTRY.names()
     network = isinstance(target, BNN) or (named and is_table(targets.REGISTRY.get(target)))
-    if not network or others["start"] is not None:
+    if not network or start is not None:
         return False
-    if others["settings"]:
+    if settings:
         raise BnnvizError("settings require a sampler. Specify it by sampler=.", "settings")
     return True

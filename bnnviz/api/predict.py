@@ -9,41 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from bnnviz.api.draws import WithDraws
 from bnnviz.api.seeds import Seed, number
 from bnnviz.data import UserTable
 from bnnviz.data.tables import arrays, source
 from bnnviz.data.tables.encoder import Imputed
 from bnnviz.data.tables.new_rows import NewRows, check_lacking, read_rows
 from bnnviz.engine.evaluation import predictive_distribution as predicting
-from bnnviz.engine.evaluation.metrics import NetworkDraws
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution, conformalised
 from bnnviz.errors import BnnvizError, suggests
+from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
     from bnnviz.engine.evaluation.relevance import Relevance
-    from bnnviz.targets import BNN
 
 
-class WithPredictions:
-    """Predictions of rows, from the draws of a network (`network_draws`) and its file."""
+class WithPredictions(WithDraws):
+    """Predictions of rows, from the draws of a network and its file."""
 
-    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
-        """Return the network and its draws.
-
-        Parameters
-        ----------
-        target : BNN, optional
-            Your own network and data, for a recording of a run that used them.
-
-        Raises
-        ------
-        BnnvizError
-            If the target is not a network on data, or there are no draws.
-        """
-        raise NotImplementedError
-
-    def _attached(self) -> bytes | None:
-        """Return the packed user file of the run."""
+    def table(self) -> UserTable | None:
+        """Return the table that the network was trained on, or None without a user file."""
         raise NotImplementedError
 
     @torch.inference_mode(False)
@@ -55,7 +40,6 @@ class WithPredictions:
         *,
         draws: int | None = None,
         conformal: bool = False,
-        target: BNN | None = None,
     ) -> PredictiveDistribution:
         """Predict rows, in the units of the data.
 
@@ -73,8 +57,6 @@ class WithPredictions:
             Whether to correct quantiles of a regression by the held-out rows, so that intervals cover new rows like
             these with at least their probability, whatever the model (Romano, Patterson and Candès 2019,
             https://arxiv.org/abs/1905.03222).
-        target : BNN, optional
-            Your own network and data, for a recording of a run that used them.
 
         Returns
         -------
@@ -87,19 +69,19 @@ class WithPredictions:
         BnnvizError
             If there are no draws of a network, or the rows do not fit it.
         """
-        given = self.network_draws(target)
+        given = self.network_draws()
         rows, notes = self._inputs(given.target, x)
         found = replace(predicting.predict(given, rows, quantiles, draws=draws), notes=notes)
         return conformalised(given, found, draws) if conformal else found
 
     @torch.inference_mode(False)
     @suggests
-    def functions(self, x: Any, *, target: BNN | None = None) -> np.ndarray:
+    def functions(self, x: Any) -> np.ndarray:
         """Return each draw's function at rows, without noise: for its trace, R-hat and ESS.
 
         Parameters
         ----------
-        x, target
+        x
             As in `predict`.
 
         Returns
@@ -124,17 +106,17 @@ class WithPredictions:
         >>> plots.trace({"f(0.5)": f[..., 0]})
         :Overlay...
         """
-        given = self.network_draws(target)
+        given = self.network_draws()
         return predicting.functions(given, self._inputs(given.target, x)[0])
 
     @torch.inference_mode(False)
     @suggests
-    def predictive(self, x: Any, draws: int = 1000, seed: Seed = 0, *, target: BNN | None = None) -> np.ndarray:
+    def predictive(self, x: Any, draws: int = 1000, seed: Seed = 0) -> np.ndarray:
         """Draw observations at rows from the posterior predictive distribution.
 
         Parameters
         ----------
-        x, target
+        x
             As in `predict`.
         draws : int
         seed : int, numpy.random.Generator, torch.Generator or None
@@ -149,17 +131,12 @@ class WithPredictions:
         BnnvizError
             As in `predict`.
         """
-        given = self.network_draws(target)
+        given = self.network_draws()
         return predicting.predictive_draws(given, self._inputs(given.target, x)[0], draws, number(seed))
 
     @torch.inference_mode(False)
-    def relevance(self, *, target: BNN | None = None) -> Relevance:
+    def relevance(self) -> Relevance:
         """Return how much each column of a network's table matters.
-
-        Parameters
-        ----------
-        target : BNN, optional
-            Your own network and data, for a recording of a run that used them.
 
         Returns
         -------
@@ -174,10 +151,10 @@ class WithPredictions:
         """
         from bnnviz.engine.evaluation.relevance import relevance
 
-        return relevance(self.network_draws(target))
+        return relevance(self.network_draws())
 
     @torch.inference_mode(False)
-    def ensemble(self, draws: int = 50, *, target: BNN | None = None) -> torch.export.ExportedProgram:
+    def ensemble(self, draws: int = 50) -> torch.export.ExportedProgram:
         """Export draws as one program of PyTorch that predicts rows like `predict`, without bnnviz.
 
         ``torch.export.save(program, path)`` writes it. ``torch.export.load(path).module()`` reads it wherever PyTorch
@@ -188,8 +165,6 @@ class WithPredictions:
         ----------
         draws : int
             Maximum number of draws, evenly thinned, or resampled by their weights.
-        target : BNN, optional
-            Your own network and data, for a recording of a run that used them.
 
         Raises
         ------
@@ -198,59 +173,47 @@ class WithPredictions:
         """
         from bnnviz.engine.evaluation.exported_ensemble import exported
 
-        return exported(self.network_draws(target), draws)
+        return exported(self.network_draws(), draws)
 
-    def table(self, target: BNN | None = None) -> UserTable | None:
-        """Return the table that the network was trained on, or None without a user file.
-
-        Parameters
-        ----------
-        target : BNN, optional
-            Your own network on a table, for a recording of a run that used it.
-        """
-        attachment = self._attached()
-        if attachment is not None:
-            return UserTable.unpack(attachment)
-        return None if target is None else target.table
-
-    def rows(self, source: Any, *, target: BNN | None = None, **options: Any) -> NewRows:
+    def rows(self, source: Any, **options: Any) -> NewRows:
         """Read rows to predict from a CSV file or a data frame.
 
         Parameters
         ----------
         source : path, bytes or DataFrame
-        target : BNN, optional
-            As in `table`.
 
         Raises
         ------
         BnnvizError
             If the run did not use a user file, or the columns do not fit.
         """
-        return _rows(source, self.table(target), **options)
+        return _rows(source, self.table(), **options)
 
     def _inputs(self, target: BNN, x: Any) -> tuple[np.ndarray | Imputed, np.ndarray | None]:
         """Return rows in the form of the network's data, and the notes on each."""
         if isinstance(x, NewRows):
             return x.x, x.row_notes
-        return encoded(x, target, self.table(target))
+        return encoded(x, target, self.table())
+
+
+def table_of(attachment: bytes | None, target: Any) -> UserTable | None:
+    """Return the packed table of a spec, or that of a caller's own network; None without one."""
+    if attachment is not None:
+        return UserTable.unpack(attachment)
+    return target.table if isinstance(target, BNN) else None
 
 
 def encoded(x: Any, target: BNN, table: UserTable | None) -> tuple[np.ndarray | Imputed, np.ndarray | None]:
-    """Return rows in the form of a network's data, and the notes on each."""
+    """Return rows in the form of a network's data, and the notes on each; columns of frames are matched by name."""
+    x = x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x
     if table is not None or isinstance(x, str | bytes) or hasattr(x, "__fspath__"):
-        found = _rows(x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x, table)
+        found = _rows(x, table)
         return found.x, found.row_notes
-    if source.is_frame(x):
-        return _by_name(x, target), None
-    return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x), None
-
-
-def _by_name(x: Any, target: BNN) -> np.ndarray:
-    """Return the columns of a frame in the order of the training data."""
+    if not source.is_frame(x):
+        return np.asarray(x), None
     frame, names = source.frame_of(x), target.input_names
-    check_lacking(list(frame), names, "The frame")
-    return arrays.numbers("rows", frame[list(names)] if names else frame)
+    check_lacking(list(frame), names, "the frame")
+    return arrays.numbers("rows", frame[list(names)] if names else frame), None
 
 
 def _rows(given: Any, table: UserTable | None, **options: Any) -> NewRows:

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bnnviz.api.parameters import WithParameters
-from bnnviz.api.predict import WithPredictions
-from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
+from bnnviz.api.predict import WithPredictions, table_of
 from bnnviz.engine.recording import export, reader
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import Suggesting
-from bnnviz.messages import Message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,11 +19,11 @@ if TYPE_CHECKING:
 
     from bnnviz.data import UserTable
     from bnnviz.engine.viewed_run import ViewedRun
-    from bnnviz.targets import BNN, Target
+    from bnnviz.targets import Target
 
 
 @dataclass(frozen=True)
-class PublicRecording(Recording, WithPredictions, WithParameters, Suggesting):
+class PublicRecording(Recording, WithPredictions, Suggesting):
     """A recorded run with the same interface as `Run`.
 
     Parameters
@@ -63,26 +60,14 @@ class PublicRecording(Recording, WithPredictions, WithParameters, Suggesting):
         """Return the last summary written by the run."""
         return self.last_summary or {}
 
-    def verdict(self) -> Message | None:
-        """Return the last verdict written by the run, or None if there is no verdict."""
-        return self.summary().get("verdict")
-
     @property
     def _run(self) -> ViewedRun:
-        return self.restored()
+        """The run, restored from its last checkpoint."""
+        return resuming.resume(self.folder, target=self.target)
 
-    @property
-    def stats(self) -> dict[str, Any]:
-        """Counts and ratios of the kernel."""
-        return self._run.stats
-
-    def event_weights(self) -> np.ndarray | None:
-        """Return weights (chains, draws) that correct the bias of draws at events, as in `bnnviz.Run.event_weights`."""
-        return self._run.event_weights()
-
-    def save(self, path: str | Path) -> Path:
-        """Write draws and header to a NetCDF file that ArviZ can read and return its path."""
-        return self._run.save(path)
+    def table(self) -> UserTable | None:
+        """Return the table that the network was trained on, or None without a user file."""
+        return table_of(self.attachment(), self.target)
 
     def export(self, form: str, out: str | Path, draws: int | None = None) -> Path:
         """Write the draws to a new file in a standard format and return its path.
@@ -103,46 +88,23 @@ class PublicRecording(Recording, WithPredictions, WithParameters, Suggesting):
         """
         return export.export(self, form, out, draws)
 
-    def restored(self, target: Target | None = None) -> ViewedRun:
-        """Restore the run from its last checkpoint, on the given target or the target of the recording."""
-        return resuming.resume(self.folder, target=self.target if target is None else target)
-
-    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
-        """Return the network and its draws. Pass a custom network as ``target``.
-
-        Raises
-        ------
-        BnnvizError
-            If the target is not a network on data, there are no draws, or the recording is damaged.
-        """
-        return network_draws(self.restored(target))
-
-    def _attached(self) -> bytes | None:
-        return self.attachment()
-
-    def table(self, target: BNN | None = None) -> UserTable | None:
-        """Return the table that the network was trained on, or None without a user file."""
-        return super().table(self.target if target is None else target)
-
-    def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> xarray.DataTree:
+    def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:
         """Return the draws of all chains that have not failed as an ``xarray.DataTree`` for ArviZ.
 
         Parameters
         ----------
         predictions : bool, optional
-            Whether to include predictions, as in `bnnviz.Run.to_arviz`. By default they are included if a target is
-            given.
-        target : Target, optional
-            The custom network or density of the run. It provides names and log densities.
+            Whether to include predictions, as in `bnnviz.Run.to_arviz`. By default they are included if the recording
+            has a custom target, which also provides names and log densities.
 
         Raises
         ------
         BnnvizError
             If there are no draws, or the recording is damaged.
         """
-        if target is None and self.target is None and not predictions:
+        if self.target is None and not predictions:
             return export.to_arviz(self)
-        return self.restored(target).to_arviz(predictions)
+        return self._run.to_arviz(predictions)
 
 
 def recording(word: str | Path, *, target: Target | None = None) -> PublicRecording:

@@ -16,20 +16,17 @@ import torch
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.api import automatic, given
-from bnnviz.api.parameters import WithParameters
 from bnnviz.api.precision import plain, precision
-from bnnviz.api.predict import WithPredictions
+from bnnviz.api.predict import WithPredictions, table_of
 from bnnviz.api.recorded import PublicRecording
 from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.automatic.tables import Limit
 from bnnviz.engine.automatic.tables import automatic as choose
 from bnnviz.engine.background import Background
-from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError, SamplingWarning, Suggesting, suggests
-from bnnviz.messages import Message
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.catalogue import OWN
 from bnnviz.specs.run import POINTS, Spec
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
 
     from bnnviz.data import UserTable
     from bnnviz.notebook.widget import Live
-    from bnnviz.targets import BNN
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +82,7 @@ class WithFigures(Background, Suggesting):
         return Live(self, views, height, dark)
 
 
-class BackgroundRun(WithFigures, WithPredictions, WithParameters):
+class BackgroundRun(WithFigures, WithPredictions):
     """A run that samples in the background of the current process.
 
     Attributes
@@ -167,46 +163,9 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         with self._lock:
             return self._run.draws
 
-    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
-        """Return the network and its draws so far.
-
-        Raises
-        ------
-        BnnvizError
-            If the target is not a network on data, there are no draws, or a target is given.
-        """
-        if target is not None:
-            raise BnnvizError("The run has its own target; omit the argument.", "target")
-        with self._lock:
-            return network_draws(self._run)
-
-    def _attached(self) -> bytes | None:
-        return self.spec.attachment
-
-    def table(self, target: BNN | None = None) -> UserTable | None:
+    def table(self) -> UserTable | None:
         """Return the table that the network was trained on, or None without a user file."""
-        own = self._run.target
-        return super().table(own if target is None and isinstance(own, targets.BNN) else target)
-
-    def event_weights(self) -> np.ndarray | None:
-        """Return normalised weights (chains, draws) that correct the bias of draws at events (``samples="events"``).
-
-        The density of draws at events is proportional to pi(x) (refresh rate + mean rate at x). The weights are
-        proportional to the reciprocal of this rate. They require a valid bound. The result is None for unweighted
-        draws.
-        """
-        with self._lock:
-            return self._run.event_weights()
-
-    def verdict(self) -> Message | None:
-        """Return a message on the quality of the predictions, or None for a density."""
-        return self.summary().get("verdict")
-
-    @property
-    def stats(self) -> dict[str, Any]:
-        """Counts and ratios of the kernel."""
-        with self._lock:
-            return self._run.stats
+        return table_of(self.spec.attachment, self._run.target)
 
     def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:
         """Return the draws as an ``xarray.DataTree`` for ArviZ.
@@ -223,11 +182,6 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         with self._lock:
             return self._run.to_arviz(predictions)
 
-    def save(self, path: str | Path) -> Path:
-        """Write draws and header to a NetCDF file that ArviZ can read and return its path."""
-        with self._lock:
-            return self._run.save(path)
-
     def __reduce__(self) -> tuple:
         """Pickle the run in its current state. It is restored paused, with its draws, and can continue.
 
@@ -243,20 +197,16 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
 
     def _repr_html_(self) -> str:
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{value}</td></tr>" for name, value in self._figures())
-        messages = map(str, self._judgement()) if self.phase == "done" else ()
+        found = self.summary() if self.phase == "done" else {"warnings": []}
+        verdict = [found["verdict"]] if "verdict" in found else []
         title = f"{self._run.sampler.title} on {self._run.target.describe_value()}: {self.phase}"
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in (title, *messages))
+        lines = "".join(f"<p>{html.escape(str(line))}</p>" for line in (title, *verdict, *found["warnings"]))
         return f"{lines}<table>{cells}</table>"
 
     def _figures(self) -> list[tuple[str, str]]:
         """Return the metrics in the representation of a finished run."""
         found = self.summary() if self.phase == "done" else {}
         return [(name, f"{found[name]:.4g}") for name in _SHOWN if found.get(name) is not None]
-
-    def _judgement(self) -> list[Message]:
-        """Return the verdict and the warnings of the diagnostics."""
-        found = self.summary()
-        return [*([found["verdict"]] if "verdict" in found else []), *found["warnings"]]
 
 
 @torch.inference_mode(False)
@@ -373,17 +323,25 @@ def start(
         reader.check_zarr()
     folder = None if record is None else reader.new_place(record)
     target, target_settings, attachment = automatic.of_table(target, target_settings)
-    others = {"settings": settings, "start": start}
     if minutes is not None and not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
-    chooses = automatic.is_automatic(target, sampler, others)
+    chooses = automatic.is_automatic(target, sampler, settings, start)
     sampler = Spec.sampler if isinstance(sampler, str) and sampler == automatic.AUTO else sampler
     if isinstance(target, Spec):
         spec, own = target.checked(), None
     else:
+        own = given.own_target(target, dim, parameters)
+        dtype = precision(own, device) if dtype == "auto" else dtype
         run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": number(seed)}
         run |= {"device": device, "dtype": dtype, "kernel": kernel, "attachment": attachment}
-        spec, own = spec_of(target, sampler, dim, settings, target_settings, run, parameters)
+        name, values = _sampler(sampler, _plain("settings", settings))
+        spec = Spec(
+            target=target if own is None else own.title,
+            target_settings=_plain("target_settings", target_settings),
+            sampler=name,
+            settings=values,
+            **_plain("run", run),
+        ).checked(own_target=own is not None)
     chosen = None
     if chooses:
         named = {name for name in ("draws", "warmup", "chains") if run[name] != getattr(Spec, name)}
@@ -551,30 +509,6 @@ def resume(
     elif found.finished:
         warnings.warn(f"The run {str(word)!r} is finished; resume(..., draws=1000) adds draws.", stacklevel=3)
     return BackgroundRun(found, callback, paused=paused, folder=folder).begin()
-
-
-def spec_of(
-    target: Any,
-    sampler: Any,
-    dim: int | None,
-    values: dict[str, Any] | None,
-    target_settings: dict[str, Any] | None,
-    run: dict[str, Any],
-    parameters: Mapping[str, Any] | None = None,
-) -> tuple[Spec, targets.Target | None]:
-    """Return a checked spec, and the caller's own target if any."""
-    own = given.own_target(target, dim, parameters)
-    if run.get("dtype") == "auto":
-        run = run | {"dtype": precision(own, run["device"])}
-    name, chosen = _sampler(sampler, _plain("settings", values))
-    spec = Spec(
-        target=target if own is None else own.title,
-        target_settings=_plain("target_settings", target_settings),
-        sampler=name,
-        settings=chosen,
-        **_plain("run", run),
-    )
-    return spec.checked(own_target=own is not None), own
 
 
 def _plain(name: str, given: Any) -> dict[str, Any]:

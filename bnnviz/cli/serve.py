@@ -149,7 +149,6 @@ def serve_dashboard(
     students: Any = None,
 ) -> None:
     """Serve the dashboard until it is stopped."""
-    optional.check(_NEEDED, "The dashboard needs", extra="app")
     folder = find_app()
     if port in _UNSAFE_PORTS:
         raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")

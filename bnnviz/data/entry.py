@@ -41,8 +41,9 @@ class DataEntry(ABC):
         """Return one split, whose number has been checked."""
 
     def made(self, **values: Any) -> DataSet:
-        """Return a data set with the entry's name, title, doc and task."""
-        return DataSet(name=self.name, title=self.title, doc=self.doc, task=self.task, **values)
+        """Return a data set with the entry's name, title, doc, task and standardisation."""
+        named = {"name": self.name, "title": self.title, "doc": self.doc, "task": self.task}
+        return DataSet(**named, standardise=self.standardised, **values)
 
     def sources(self) -> tuple[DataFile, ...]:
         """Return the files of the set on this machine, the first one first; none for a generated set."""

@@ -22,7 +22,6 @@ from bnnviz.errors import BnnvizError
 VARIABLE = "BNNVIZ_DATA"
 #: The files that come with bnnviz; its README lists their sources.
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
-_ALGORITHMS = {"sha256": "SHA-256", "md5": "MD5"}
 _TIMEOUT_S = (5, 30)  # to connect, and between two pieces of the answer
 
 
@@ -43,22 +42,7 @@ class DataFile:
 
     path: str
     url: str | None
-    checksum: str
-
-    @property
-    def algorithm(self) -> str:
-        """The checksum's algorithm, as `hashlib` calls it."""
-        return self.checksum.rpartition(":")[0] or "sha256"
-
-    @property
-    def digest(self) -> str:
-        """The checksum's hexadecimal digits alone."""
-        return self.checksum.rpartition(":")[2]
-
-    @property
-    def difference(self) -> str:
-        """The phrase of error messages about a wrong checksum."""
-        return f"its {_ALGORITHMS.get(self.algorithm, self.algorithm)} differs"
+    checksum: str  # the algorithm, as `hashlib` calls it, a colon, and hexadecimal digits
 
 
 def published(*paths: str) -> tuple[DataFile, ...]:
@@ -114,14 +98,15 @@ def locate(file: DataFile) -> Path:
         remedy = "put the right one there; it cannot be downloaded"
     else:
         remedy = f"put the file from {file.url} there, or remove it to download it"
+    algorithm, _, digest = file.checksum.partition(":")
     try:
         with (gzip.open if packed else open)(place, "rb") as stream:
-            found = hashlib.file_digest(stream, file.algorithm).hexdigest()
+            found = hashlib.file_digest(stream, algorithm).hexdigest()
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or "it is not a complete gzip file"
         raise BnnvizError(f"The file {place} cannot be read ({reason}): {remedy}.", field="data") from error
-    if found != file.digest:
-        raise BnnvizError(f"The file {place} is not the expected one ({file.difference}): {remedy}.", field="data")
+    if found != digest:
+        raise BnnvizError(f"The file {place} is not the expected one (its checksum differs): {remedy}.", field="data")
     return place
 
 
@@ -144,7 +129,7 @@ def _download(file: DataFile) -> Path:
     try:
         pooch.retrieve(
             file.url,
-            known_hash=f"{file.algorithm}:{file.digest}",
+            known_hash=file.checksum,
             fname=place.name,
             path=place.parent,
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_S),
@@ -163,8 +148,8 @@ def _download(file: DataFile) -> Path:
         ) from error
     except ValueError as error:  # pooch's error for a wrong checksum
         raise DownloadError(
-            f"{file.url} is not the expected file ({file.difference}): try again later, or {_remedy(file)}.",
-            file.difference,
+            f"{file.url} is not the expected file (its checksum differs): try again later, or {_remedy(file)}.",
+            "its checksum differs",
         ) from error
     return place
 

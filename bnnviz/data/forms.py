@@ -83,23 +83,22 @@ class Images(DataEntry):
         object.__setattr__(self, "inputs", int(np.prod(self.shape)))
         object.__setattr__(self, "classes", len(self.class_names))
 
-    def _embedded(self) -> Form | None:
-        """Return a form that comes with bnnviz, or else is on this machine."""
-        return next((form for form in self.forms if form.is_here()), None)
+    def _local(self, *, embedded: bool = True) -> Form | None:
+        """Return the first form on this machine, with or without those that come with bnnviz."""
+        return next((form for form in self.forms if form.is_here(embedded=embedded)), None)
 
     def _form(self) -> Form:
         """Return the first form whose files are all on this machine, or else the one to download."""
-        local = next((form for form in self.forms if form.is_here(embedded=False)), None)
-        return local or next((form for form in self.forms if form.is_published), None) or self.forms[0]
+        local = self._local(embedded=False)
+        return local or next((form for form in self.forms if form.is_published), self.forms[0])
 
     def is_here(self) -> bool:
         """Return whether the files of a form are on this machine; they are not checked."""
-        return self._embedded() is not None
+        return self._local() is not None
 
     def remark(self) -> str:
         """Return the note of the form on this machine."""
-        form = self._form()
-        here = form if form.is_here(embedded=False) else self._embedded()
+        here = self._local(embedded=False) or self._local()
         return "" if here is None else here.note
 
     def sources(self) -> tuple[DataFile, ...]:
@@ -135,7 +134,7 @@ class Images(DataEntry):
     def _fetched(self) -> tuple[Form, list[Path], str]:
         """Return the form to read, the paths of its checked files, and its note."""
         form = self._form()
-        stand_in = None if form.is_here(embedded=False) else self._embedded()
+        stand_in = None if form.is_here(embedded=False) else self._local()
         when, failure = _failures.get(self.name, (-math.inf, None))
         try:
             # Each try may take as long as a connection is waited for.

@@ -122,7 +122,7 @@ class Experiment:
         if self.build is None:
             for option, value in (("data", data), ("scale", scale)):
                 if value is not None:
-                    raise BnnvizError(f"{self.name} has one {option} only; leave out --{option}.", option)
+                    raise BnnvizError(f"{self.name} has no choice of {option}; leave out --{option}.", option)
             return self
         data, scale = data or self.data, scale or self.scale
         if data not in self.parts:
@@ -269,10 +269,15 @@ def summarised(spec: Spec, experiment: Experiment) -> dict[str, Any]:
     return _numbers(run.summary()) | (_band(run) if experiment.bands else {})
 
 
+def made(spec: Spec | WellsSpec) -> ViewedRun:
+    """Return the run of a spec."""
+    module, name = spec.factory.split(":")
+    return getattr(import_module(module), name)(spec)
+
+
 def ran(spec: Spec | WellsSpec) -> ViewedRun:
     """Run a spec to its end."""
-    module, name = spec.factory.split(":")
-    run = getattr(import_module(module), name)(spec)
+    run = made(spec)
     drive(run, _SLICE_S)
     return run
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.engine.drive import drive
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.experiments.experiment import made
 from bnnviz.experiments.predictive_run import outcome
 from bnnviz.files import to_json
 from bnnviz.specs.run import Spec
@@ -23,8 +23,7 @@ _SCENE = ("dim", "names", "blocks", "emits", "plane", "data", "density", "truth"
 
 def result(spec: Spec | WellsSpec, experiment: FrameExperiment) -> dict[str, Any]:
     """Run a spec and return statistics of its summary, and the plotted parts with the scene data they need."""
-    module, name = spec.factory.split(":")
-    run, pictures = getattr(import_module(module), name)(spec), experiment.pictures
+    run, pictures = made(spec), experiment.pictures
     run.watch(**experiment.watched)
     moving = _advanced(run, [name for name in pictures if name in _MOVING])
     summary, frame = run.summary(), run.frame([name for name in pictures if name not in _MOVING]) | moving

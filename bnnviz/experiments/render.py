@@ -21,7 +21,7 @@ from bnnviz.experiments import EXPERIMENTS, LABELS, find, published
 from bnnviz.experiments.experiment import Experiment
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.experiments.record import Record, records
-from bnnviz.experiments.table import AGREE, CORRECTED, DIFFER, FIRST, UNTESTED, Result, results, summary
+from bnnviz.experiments.table import AGREE, DIFFER, UNTESTED, Result, results, summary
 
 DOCS = Path(__file__).parents[2] / "docs"
 COSTS = Path(__file__).parent / "costs.csv"
@@ -29,6 +29,7 @@ KEY = "Ours ± standard error = the paper's ± standard error; = agree, ≠ diff
 _SIGNS = {AGREE: "=", DIFFER: "≠", UNTESTED: "?", "": "?"}
 _MARK = re.compile(r"(<!-- (record|editions): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 _AVERAGED = "_averaged"
+_EDITIONS = ("first", "corrected")
 _INTRO = """# The papers' tables, and ours
 
 This page is written by `python -m bnnviz.experiments.render`. The page *Papers* of the dashboard has the figures too.
@@ -183,7 +184,7 @@ def _of_editions(words: str) -> str:
     name, _, data = words.partition(" ")
     first, corrected = (published.read(place, data) for place in (f"first/{name}", name))
     pairs = list(zip(next(iter(first.values())), next(iter(corrected.values())), strict=True))
-    heads = [f"{LABELS[m]}, {edition}" for pair in pairs for m, edition in zip(pair, (FIRST, CORRECTED), strict=True)]
+    heads = [f"{LABELS[m]}, {edition}" for pair in pairs for m, edition in zip(pair, _EDITIONS, strict=True)]
     columns = [(values, m) for pair in pairs for values, m in zip((first, corrected), pair, strict=True)]
     lines = [
         (case, *(_as_printed(values.get(case, {}).get(measure)) for values, measure in columns))

@@ -68,7 +68,6 @@ LABELS: dict[str, str] = {
     "halfway": "epochs to halfway",
 }
 AGREE, DIFFER, UNTESTED = "agree", "differ", "untested"
-CORRECTED, FIRST = "corrected", "first"
 ERRORS = 2.0  # standard errors within which values agree
 _WIDEST = 0.5  # maximum of two standard errors, relative to the printed value
 #: Printed values up to these are at the lower limit of the paper's estimator.
@@ -84,16 +83,14 @@ class Result:
     ours: float | None = None
     error: float | None = None
     n: int = 0
-    sd: float | None = None
     paper: float | None = None
     paper_error: float | None = None
     paper_n: int = 0
-    edition: str = ""
 
     @property
     def paired(self) -> bool:
-        """Whether both values are known and of the edition that ours are compared with."""
-        return self.ours is not None and self.paper is not None and self.edition != FIRST
+        """Whether both values are known."""
+        return self.ours is not None and self.paper is not None
 
     @property
     def total_error(self) -> float | None:
@@ -124,14 +121,12 @@ def results(experiment: Experiment, record: Record | None) -> list[Result]:
 def results_of(experiment: Experiment, measured: Iterable[dict[str, Any]]) -> list[Result]:
     """Return the lines of an experiment and the rows of its cases."""
     rows = {row["case"]: row for row in measured}
-    edition = CORRECTED if published.exists(f"first/{experiment.name}") else ""
     found = []
     for case in experiment.cases:
         row = rows.get(case.name, {})
         for measure in experiment.measures:
-            printed = case.published.get(measure)
             ours = Result(case.name, measure, row.get(measure), row.get(f"{measure}_se"), row.get("runs", 0))
-            found.append(_with_printed(replace(ours, sd=row.get(f"{measure}_sd")), printed, experiment, edition))
+            found.append(_with_printed(ours, case.published.get(measure), experiment))
     return found
 
 
@@ -140,20 +135,20 @@ def first_edition(experiment: Experiment) -> list[Result]:
     name = f"first/{experiment.name}"
     cases = published.read(name, experiment.data) if published.exists(name) else {}
     return [
-        _with_printed(Result(case, measure), printed, experiment, FIRST)
+        _with_printed(Result(case, measure), printed, experiment)
         for case, values in cases.items()
         for measure, printed in values.items()
     ]
 
 
-def _with_printed(ours: Result, printed: Printed | None, experiment: Experiment, edition: str) -> Result:
+def _with_printed(ours: Result, printed: Printed | None, experiment: Experiment) -> Result:
     """Return a line with the printed value and its standard error."""
     if printed is None:
         return ours
     runs = published.RUNS.get(experiment.name.partition("-")[0], 1)
     sd = printed.sd or 0.0 if runs > 1 else (ours.error or 0.0) * math.sqrt(ours.n)
     error = math.hypot(sd / math.sqrt(runs), printed.unit / math.sqrt(12))
-    return replace(ours, paper=printed.value, paper_error=error, paper_n=runs, edition=edition)
+    return replace(ours, paper=printed.value, paper_error=error, paper_n=runs)
 
 
 def counts(found: Iterable[Result]) -> dict[str, int]:

@@ -11,14 +11,13 @@ from bnnviz.data import UserTable, read_table
 from bnnviz.data.splits import split_rows
 from bnnviz.data.tables.columns import Column as ColumnOverview
 from bnnviz.data.tables.new_rows import RowField, fields_of, read_texts
-from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.data.tables.questions import TableQuestion
 from bnnviz.data.tables.read_table import TableOverview, overview
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 
 __all__ = [
     "MOST_BYTES",
-    "Answer",
     "ColumnOverview",
     "RowField",
     "TableOverview",

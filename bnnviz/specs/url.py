@@ -246,12 +246,8 @@ class Link:
         for name in self.texts:
             prefix, dot, rest = name.partition(".")
             item = (items or {}).get(prefix) if dot else None
-            found = f"A link has no parameter {short(name)}" if item is None else _no_setting(item, rest)
-            self.note(f"{found}; it was left out.")
-
-
-def _no_setting(item: dict[str, Any], name: str) -> str:
-    return f"{item['title']} has no setting {short(name)}"
+            owner = "A link has no parameter" if item is None else f"{item['title']} has no setting"
+            self.note(f"{owner} {short(name if item is None else rest)}; it was left out.")
 
 
 def _decoded(text: str | bytes) -> str:

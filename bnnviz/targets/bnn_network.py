@@ -219,14 +219,11 @@ def outputs_of(data: datasets.DataSet, likelihood: str) -> int:
 
 def family(data: datasets.DataSet, name: str) -> str:
     """Return the likelihood of a name, that of the task for auto. Refuse one of the other task."""
-    of_classes = {"ordinal", "categorical"} | ({"bernoulli"} if data.classes == 2 else set())
-    able = (
-        of_classes
-        if data.task == "classification"
-        else set(likelihoods.NAMES) - {"bernoulli", "categorical", "ordinal"}
-    )
     if name == "auto":
         return "gaussian" if data.task == "regression" else "bernoulli" if data.classes == 2 else "categorical"
+    able = {each for each, kind in likelihoods.NAMED.items() if kind.task == data.task}
+    if data.classes > 2:
+        able.discard("bernoulli")
     if name not in able:
         what = f"a {data.task} of {data.classes} classes" if data.classes else "a regression"
         raise BnnvizError(

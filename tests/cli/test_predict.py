@@ -87,7 +87,7 @@ def test_known_observations_are_compared_with(recorded: tuple[Path, Path], capsy
 
 
 @pytest.mark.parametrize(
-    ("text", "statement"), [("x\n1\n", "lacks columns"), ("x,kind\nmuch,a\n", "holds texts"), ("x,kind\n", "no rows")]
+    ("text", "statement"), [("x\n1\n", "(kind)"), ("x,kind\nmuch,a\n", "holds texts"), ("x,kind\n", "no rows")]
 )
 def test_a_file_that_does_not_fit_is_a_sentence(
     recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, statement: str

@@ -227,7 +227,7 @@ def register(monkeypatch):
                 rows=20,
                 y_label="y",
                 y_unit="m",
-                files=(DataFile(WHERE, url, sha256),),
+                files=(DataFile(WHERE, url, f"sha256:{sha256}"),),
             )
         )
 
@@ -330,7 +330,7 @@ FAILURES = {
     "refused": "ConnectionError",
     "late": "ReadTimeout|ConnectionError",
     "half": "ChunkedEncodingError|ConnectionError",
-    "wrong": "SHA-256",
+    "wrong": "checksum",
 }
 
 

@@ -76,6 +76,11 @@ def test_a_cell_that_no_training_row_lacks_takes_values_of_training_rows(
     assert found.row_notes[0] == "" and next(iter(cells)) in found.row_notes[1]
 
 
+def test_every_cell_of_a_row_that_does_not_fit_is_noted(table: UserTable) -> None:
+    found = read_rows(b"colour,size,old,day\npink,big,yes,2024-01-01\nred,4,no,2024-01-01\n", table)
+    assert "pink" in found.row_notes[0] and "big" in found.row_notes[0]
+
+
 def test_intervals_cover_rows_whose_decisive_value_is_unknown() -> None:
     """Against simulated rows: without the value, intervals are those of all rows that it may belong to."""
     rng = np.random.default_rng(0)
@@ -152,7 +157,7 @@ def test_codes_stay_texts(new: str) -> None:
 
 def test_a_file_without_names_whose_places_moved_is_refused() -> None:
     table = read_table("\n".join(f"{i * i + 0.5},{i},{3 * i + 0.25}" for i in range(9)).encode(), "c1")
-    with pytest.raises(BnnvizError, match="lacks columns"):
+    with pytest.raises(BnnvizError, match="missing"):
         read_rows(b"1,2\n3,4\n", table)
 
 
@@ -186,5 +191,5 @@ def test_a_frame_next_to_a_network_is_matched_by_name() -> None:
     target = bnnviz.BNN(torch.nn.Linear(2, 1), (frame, frame["u"] - frame["v"]))
     run = bnnviz.sample(target, "hmc", draws=5, warmup=5, chains=2)
     np.testing.assert_array_equal(run.predict(frame).mean, run.predict(frame[["v", "u"]]).mean)
-    with pytest.raises(BnnvizError, match="lacks"):
+    with pytest.raises(BnnvizError, match="missing"):
         run.predict(frame[["v"]])

@@ -9,7 +9,7 @@ import pytest
 
 from bnnviz import data
 from bnnviz.data.tables.new_rows import read_rows, read_texts
-from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.data.tables.questions import TableQuestion
 from bnnviz.data.tables.read_table import overview
 from bnnviz.errors import BnnvizError
 from tests.data.odd_tables import KINDS, column
@@ -43,14 +43,6 @@ KINDS_OF = {
     "price": "number",
 }
 REFUSED = ("remark", "mixed")
-
-
-def answered(options: dict, answer: Answer) -> dict:
-    """Return what `read_table` takes once an answer is given."""
-    values = answer.values
-    if answer.option in ("decimal", "task"):
-        return options | {answer.option: values[0]}
-    return options | {answer.option: (*(options.get(answer.option) or ()), *values)}
 
 
 def test_each_column_is_described_whatever_the_others_are() -> None:
@@ -96,9 +88,9 @@ def test_each_answer_answers_its_question(content: str | bytes) -> None:
     except TableQuestion as error:
         assert error.sentence.startswith(error.question) and error.question[-1] in ".?"
         for answer in error.answers:
-            if "y" in answer.values and answer.option == "leave_out":
+            if "y" in answer.options.get("leave_out", ()):
                 continue  # the target stays
-            given = answered({"task": "regression"}, answer)
+            given = {"task": "regression"} | answer.options
             try:
                 data.read_table(content, "y", name="mine.csv", **given)
             except BnnvizError as other:

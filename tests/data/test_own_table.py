@@ -110,6 +110,11 @@ def test_quotes_and_spaces_around_names_and_cells():
     assert table.x[:, 0].tolist() == list(range(9))
 
 
+def test_a_comment_above_numbers_names_the_columns_as_savetxt_writes_it():
+    table = data.read_table(("# a,y\n" + "".join(f"{i}.5,{2 * i}.25\n" for i in range(9))).encode(), "y")
+    assert list(table.frame) == ["a"] and table.notes == ()
+
+
 def test_rows_without_a_target_are_left_out():
     table = read(rows("a,y", lambda i: f"{i}," + ("" if i % 3 else f"{i}.5")))
     assert table.x[:, 0].tolist() == table.y.astype(int).tolist() == list(range(0, 30, 3))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Remedy
 from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
-from bnnviz.specs.upload import Answer, TableQuestion
+from bnnviz.specs.upload import TableQuestion
 from bnnviz_app.access import roles
 from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.guidance.dialogs import Dialog
@@ -184,22 +185,23 @@ class YourData:
         answers = [answer for answer in error.answers if self._able(answer)] if is_question else []
         self._question.say(error.question if answers else error.message.text, failed=True)
         look = {"variant": "outlined", "margin": (2, 8, 4, 0)}
-        self._answers[:] = [button(each.label, lambda each=each: self._answer(each), **look) for each in answers]
+        self._answers[:] = [
+            button(each.text[0].upper() + each.text[1:], lambda each=each: self._answer(**each.options), **look)
+            for each in answers
+        ]
 
-    def _able(self, answer: Answer) -> bool:
+    def _able(self, answer: Remedy) -> bool:
         """Return whether an answer can be given: the target is not left out."""
-        return answer.option != "leave_out" or self._target.value not in answer.values
+        return self._target.value not in answer.options.get("leave_out", ())
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(
+        self, leave_out: Sequence[str] = (), missing: Sequence[str] = (), task: str = "", decimal: str = ""
+    ) -> None:
+        self._left = (*self._left, *leave_out)
         with self._choice.setting():
-            if answer.option == "leave_out":
-                self._left = (*self._left, *answer.values)
-            elif answer.option == "missing":
-                self._missing.value = "; ".join([*self._statement_missing(), *answer.values])
-            elif answer.option == "task":
-                self._task.value = answer.values[0]
-            else:
-                self._decimal.value = answer.values[0]
+            self._missing.value = "; ".join([*self._statement_missing(), *missing])
+            self._task.value = task or self._task.value
+            self._decimal.value = decimal or self._decimal.value
         self._read()
 
     def _statement_missing(self) -> list[str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from bnnviz.data.files import published
+from bnnviz.data.formats import reading
 from bnnviz.data.formats.idx import read_idx
-from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.forms import Form, ImageRows, Images, facts, read_part
 from bnnviz.data.images import ImageSet
 
@@ -33,8 +33,9 @@ def read_four(x_train: Path, y_train: Path, x_test: Path, y_test: Path) -> Image
 
 def read_first(train: Path, x_test: Path, y_test: Path) -> ImageRows:
     """Read the first training rows from `x` and `y` of an ``.npz``, test images and labels from idx files."""
-    x, y = read_npz(train, ("x", "y"))
-    return ImageRows(x[:, None], y, *_read_rows(x_test, y_test))
+    with reading(train, ".npz file"), np.load(train, allow_pickle=False) as found:
+        x, y = found["x"][:, None], found["y"]
+    return ImageRows(x, y, *_read_rows(x_test, y_test))
 
 
 def read_test_only(x_test: Path, y_test: Path) -> ImageRows:

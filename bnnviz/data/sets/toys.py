@@ -42,7 +42,6 @@ class Toy(DataEntry):
             y_test=y_test,
             test_interval=(low + self.shift, high + self.shift),
             truth=self.truth,
-            standardise=False,
         )
 
     def truth(self, x: np.ndarray) -> np.ndarray:

@@ -46,7 +46,6 @@ class Shape(DataEntry):
             y_label="class",
             class_names=("0", "1"),
             test_box=_BOX,
-            standardise=False,
         )
 
     def _noisy(self, rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -68,7 +68,6 @@ class ControlSet(DataEntry):
             y_label="class",
             class_names=("0", "1"),
             truth=truth,
-            standardise=False,
         )
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.tables.numerals import Decimal, read_numbers
-from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out
+from bnnviz.data.tables.questions import TableQuestion, leave_out, treat_as_missing
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Remedy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +81,7 @@ class Column:
     def is_refused(self) -> bool:
         """Whether the column cannot be an input unless the file is changed."""
         if isinstance(self.error, TableQuestion):
-            return any(answer.option == "leave_out" for answer in self.error.answers)
+            return any("leave_out" in answer.options for answer in self.error.answers)
         return self.error is not None
 
     @property
@@ -152,10 +153,10 @@ def _numbers(key: str, kinds: pd.Series, found: Content, is_target: bool) -> np.
         return None
     if len(strange):
         example = strange.iloc[0]
-        as_missing = Answer(f"Treat {short_repr(example)} as missing", "missing", (example,))
+        as_missing = (treat_as_missing(example),) if len(example) <= _LONGEST else ()
         raise TableQuestion(
             f"The column {key} of {found.name} holds numbers and texts such as {short_repr(example)}.",
-            ((as_missing,) if len(example) <= _LONGEST else ()) + (() if is_target else (leave_out(key),)),
+            as_missing + (() if is_target else (leave_out(key),)),
             "make all of it numbers",
         )
     return numbers.to_numpy()
@@ -174,7 +175,7 @@ def _text(value: object) -> str:
     return f"{value:.15g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def _checked(values: np.ndarray, key: str, whole: bool, way_out: tuple[Answer, ...]) -> np.ndarray:
+def _checked(values: np.ndarray, key: str, whole: bool, way_out: tuple[Remedy, ...]) -> np.ndarray:
     """Return floats with nan for infinite ones; refuse those that cannot be represented."""
     values = np.where(np.isfinite(values), values, np.nan)
     largest = np.nanmax(np.abs(values), initial=0.0)
@@ -196,7 +197,7 @@ def days(cells: pd.Series) -> np.ndarray:
     return (since / pandas.Timedelta(days=1)).to_numpy(dtype=float, na_value=np.nan)
 
 
-def days_in(texts: pd.Series, key: str, way_out: tuple[Answer, ...] = ()) -> np.ndarray | None:
+def days_in(texts: pd.Series, key: str, way_out: tuple[Remedy, ...] = ()) -> np.ndarray | None:
     """Return dates as days since 1970, or None if the texts are not dates."""
     pandas = optional.require("pandas", "Reading a table needs")
     from pandas.tseries.api import guess_datetime_format

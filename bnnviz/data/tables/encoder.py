@@ -93,9 +93,9 @@ class Encoder:
             if levels:
                 for value in set(values[present].tolist()) - set(levels):
                     strange |= values == value
-                    _add(notes, values == value, f"{key} has the unknown value {value[:_SHOWN]!r}")
+                    add_note(notes, values == value, f"{key} has the unknown value {value[:_SHOWN]!r}")
             if not levels or _NO_VALUE not in levels:
-                _add(notes, ~present, f"{key} is missing")
+                add_note(notes, ~present, f"{key} is missing")
                 strange |= ~present & (key not in self._marked)
             if strange.any():
                 unknown[key] = strange
@@ -125,5 +125,6 @@ def framed(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
     return pandas.DataFrame({key: pandas.Series(values, dtype=values.dtype) for key, values in columns.items()})
 
 
-def _add(notes: np.ndarray, rows: np.ndarray, note: str) -> None:
+def add_note(notes: np.ndarray, rows: np.ndarray | list[int], note: str) -> None:
+    """Add a note to those of some rows."""
     notes[rows] = [f"{other}; {note}" if other else note for other in notes[rows]]

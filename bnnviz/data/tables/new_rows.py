@@ -21,7 +21,7 @@ from bnnviz.data.tables.columns import (
     listed,
     texts_of,
 )
-from bnnviz.data.tables.encoder import Imputed, framed
+from bnnviz.data.tables.encoder import Imputed, add_note, framed
 from bnnviz.data.tables.numerals import Decimal, read_numbers
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError, nearest
@@ -88,7 +88,7 @@ def read_rows(
     check_lacking(list(found.frame), table.kinds, found.name)
     frame, row_notes = _typed(found, table.kinds)
     x, notes = table.encoder.encode(frame)
-    row_notes = np.array([note or other for note, other in zip(row_notes, notes, strict=True)], dtype=object)
+    row_notes = np.array(["; ".join(filter(None, pair)) for pair in zip(row_notes, notes, strict=True)], dtype=object)
     observed = _observed(found, table) if table.target in found.frame else None
     kept = {key: list(map(str, found.frame[key])) for key in keep}
     return NewRows(x, row_notes, observed, _summary(row_notes), kept)
@@ -113,7 +113,7 @@ def matched(given: Any, kinds: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _typed(found: Content, kinds: Mapping[str, str]) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return columns in the kinds that they had in training, and notes on cells that do not fit."""
+    """Return columns in the kinds that they had in training, and notes on the cells of each row that do not fit."""
     row_notes = np.full(len(found.frame), "", dtype=object)
     return framed({key: _column(key, kind, found, row_notes) for key, kind in kinds.items()}), row_notes
 
@@ -134,8 +134,8 @@ def check_lacking(names: list[str], needed: Iterable[str], name: str) -> None:
     lacking = [key for key in needed if key not in names]
     if lacking:
         meant = nearest(lacking[0], names)
-        hint = f"; it has {listed(names)}." if meant is None else f"; rename {meant} to {lacking[0]}."
-        raise BnnvizError(f"{name} lacks columns that the network was trained on ({listed(lacking)}){hint}", "x")
+        hint = f"there are {listed(names)}." if meant is None else f"rename {meant} to {lacking[0]}."
+        raise BnnvizError(f"Columns of the training rows are missing in {name} ({listed(lacking)}); {hint}", "x")
 
 
 def _column(key: str, kind: str, found: Content, row_notes: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ def _column(key: str, kind: str, found: Content, row_notes: np.ndarray) -> np.nd
         )
     values[present.index] = np.where(np.isfinite(read), read, np.nan)
     for row in present.index[np.isnan(read)]:
-        row_notes[row] = f"{key} is {texts[row]!r:.40}, which is not a number; taken as missing"
+        add_note(row_notes, [row], f"{key} is {texts[row]!r:.40}, which is not a number")
     return values
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from bnnviz import optional
-from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.data.tables.questions import TableQuestion
+from bnnviz.messages import Remedy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,8 +78,8 @@ def read_numbers(key: str, texts: pd.Series, decimal: Decimal | None) -> pd.Seri
         raise TableQuestion(
             f"The {texts[at]} in the column {key} can be {first[at]:g} or {other[at]:g}.",
             (
-                Answer(f"Read it as {first[at]:g} (decimal points)", "decimal", (".",)),
-                Answer(f"Read it as {other[at]:g} (decimal commas)", "decimal", (",",)),
+                Remedy(f"read it as {first[at]:g} (decimal points)", {"decimal": "."}),
+                Remedy(f"read it as {other[at]:g} (decimal commas)", {"decimal": ","}),
             ),
             "write the numbers without marks between thousands",
         )

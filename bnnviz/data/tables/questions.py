@@ -1,43 +1,29 @@
-"""Define questions about ambiguous tables and their possible answers."""
+"""Define questions about ambiguous tables; their answers are options of `bnnviz.data.read_table`."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from reprlib import repr as short_repr
 
 from bnnviz.errors import BnnvizError
-from bnnviz.messages import Message, Remedy
-
-_SHOWN = 12  # names in a message
-_LISTS = ("missing", "leave_out")  # options that take a list
-
-
-class Answer(NamedTuple):
-    """One answer to a question about a table."""
-
-    label: str
-    option: str
-    values: tuple[str, ...]
+from bnnviz.messages import Remedy
 
 
 class TableQuestion(BnnvizError):
     """The error of a table that cannot be read without an answer of the user."""
 
-    def __init__(self, question: str, answers: tuple[Answer, ...], hint: str = "", field: str = "data") -> None:
-        ways = [Remedy(hint)] if hint else []
-        ways += [Remedy(answer.label[0].lower() + answer.label[1:], _options(answer)) for answer in answers]
-        super().__init__(Message("remark", *ways, text=question), field)
+    def __init__(self, question: str, answers: tuple[Remedy, ...], hint: str = "", field: str = "data") -> None:
+        super().__init__(question, field, *([Remedy(hint)] if hint else []), *answers)
         self.question, self.answers, self._hint = question, answers, hint
 
     def __reduce__(self) -> tuple:
         return type(self), (self.question, self.answers, self._hint, self.field)
 
 
-def _options(answer: Answer) -> dict[str, Any]:
-    if len(answer.values) > _SHOWN:
-        return {}
-    return {answer.option: list(answer.values) if answer.option in _LISTS else answer.values[0]}
+def leave_out(name: str) -> Remedy:
+    """Return the answer that leaves a column out."""
+    return Remedy("leave it out", {"leave_out": [name]})
 
 
-def leave_out(*names: str) -> Answer:
-    """Return the answer that leaves columns out."""
-    return Answer("Leave it out" if len(names) == 1 else "Leave them out", "leave_out", names)
+def treat_as_missing(text: str) -> Remedy:
+    """Return the answer that takes a text for a missing value."""
+    return Remedy(f"treat {short_repr(text)} as missing", {"missing": [text]})

@@ -24,13 +24,14 @@ from bnnviz.data.tables.columns import (
 )
 from bnnviz.data.tables.encoder import framed
 from bnnviz.data.tables.numerals import DECIMALS, Decimal, are_numbers
-from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.data.tables.questions import TableQuestion, treat_as_missing
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError, nearest
+from bnnviz.messages import Remedy
 
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
-_AMOUNTS = Answer("Treat them as amounts (regression)", "task", ("regression",))
-_CLASSES = Answer("Treat them as classes (classification)", "task", ("classification",))
+_AMOUNTS = Remedy("treat them as amounts (regression)", {"task": "regression"})
+_CLASSES = Remedy("treat them as classes (classification)", {"task": "classification"})
 
 
 class TableOverview(NamedTuple):
@@ -226,7 +227,7 @@ def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
         text = next(kind for kind in kinds if kind not in numbers)
         raise TableQuestion(
             f"The target {key} holds numbers such as {numbers[0]} and texts such as {short_repr(text)}.",
-            (_CLASSES, Answer(f"Treat {short_repr(text)} as missing", "missing", (str(text),))),
+            (_CLASSES, treat_as_missing(str(text))),
             field="task",
         )
     if len(kinds) <= _AMBIGUOUS and (kinds == np.round(kinds)).all():

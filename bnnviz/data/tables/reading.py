@@ -74,7 +74,8 @@ def read(
         raise _unreadable(error, layout, name) from error
     if len(frame) == 0:
         raise BnnvizError(f"The file {name} has names but no rows; add rows.", "data")
-    notes = [] if layout.has_names else [f"{name} has no line of names; the columns are c1 to c{len(layout.names)}."]
+    is_numbered = layout.names == [f"c{i + 1}" for i in range(len(layout.names))] and not layout.has_names
+    notes = [f"{name} has no line of names; the columns are c1 to c{len(layout.names)}."] if is_numbered else []
     notes += ["Commas are read as decimal points."] if mark == "," else []
     return Content(frame, name, notes, hashlib.sha256(content).hexdigest(), mark, layout.unnamed)
 

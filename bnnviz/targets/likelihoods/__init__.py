@@ -29,7 +29,7 @@ __all__ = [
     "StudentT",
 ]
 
-_NAMED: dict[str, type[Likelihood]] = {
+NAMED: dict[str, type[Likelihood]] = {
     "gaussian": Normal,
     "student_t": StudentT,
     "heteroscedastic": Heteroscedastic,
@@ -40,7 +40,7 @@ _NAMED: dict[str, type[Likelihood]] = {
     "categorical": Categorical,
     "ordinal": Ordinal,
 }
-NAMES = tuple(_NAMED)
+NAMES = tuple(NAMED)
 WITH_NOISE = ("gaussian", "student_t", "log_normal")  # whose size can be learned
 NOISES = ("fixed", "learned")
 
@@ -62,7 +62,7 @@ def make(given: Any, columns: Tensor, noise_sd: Any, noise: str | None) -> Likel
         what = given if isinstance(given, str) else getattr(given, "name", "callable")
         raise BnnvizError(f"A {what} likelihood has no noise to learn; leave out noise='learned'.", "noise")
     elif isinstance(given, str) and given in NAMES:
-        found = _NAMED[given]()
+        found = NAMED[given]()
     elif isinstance(given, Likelihood):
         found = copy.copy(given)
         found.task = given.task if given.predicts else "outputs"
@@ -86,4 +86,4 @@ def _with_noise(name: str, columns: Tensor, given: Any, learned: bool) -> Likeli
             " or one for all.",
             "noise_sd",
         )
-    return Normal(sds, learned) if name == "gaussian" else _NAMED[name](scale=sds[0], learned=learned)
+    return Normal(sds, learned) if name == "gaussian" else NAMED[name](scale=sds[0], learned=learned)

@@ -48,10 +48,9 @@ def test_a_program_predicts_like_the_run(kind: str) -> None:
 
 def test_a_recording_of_a_network_of_ones_own_becomes_a_program(tmp_path: Path) -> None:
     run = few("student_t", draws=4, record=str(tmp_path / "kept"))
-    kept = bnnviz.recording(tmp_path / "kept")
     with pytest.raises(BnnvizError, match="target"):
-        kept.ensemble()
-    program = kept.ensemble(1000, target=network("student_t")).module()
+        bnnviz.recording(tmp_path / "kept").ensemble()
+    program = bnnviz.recording(tmp_path / "kept", target=network("student_t")).ensemble(1000).module()
     # The run's own predictions are in single precision.
     np.testing.assert_allclose(program(torch.as_tensor(X[:3]))["mean"], run.predict(X[:3]).mean, rtol=1e-4, atol=1e-6)
 

@@ -147,7 +147,7 @@ def test_a_network_on_a_table_predicts_a_file_as_it_predicts_a_frame(tmp_path: P
         np.testing.assert_allclose(run.predict(given).mean, expected)
         np.testing.assert_allclose(run.rows(given).x, x[:5])
     assert run.table().target == "y"
-    with pytest.raises(bnnviz.BnnvizError, match=r"lacks columns .* \(b\)"):
+    with pytest.raises(bnnviz.BnnvizError, match=r"missing .* \(b\)"):
         run.predict(new[["a"]])
     plain = bnnviz.sample(bnnviz.BNN(net, (x, frame.y)), "hmc", draws=4, warmup=4, chains=1)
     with pytest.raises(bnnviz.BnnvizError, match="CSV file"):

@@ -117,9 +117,8 @@ def test_classes_and_functions_have_the_groups_that_they_can_have() -> None:
 def test_a_recording_has_them_where_its_network_is_given(tmp_path: Path, run: bnnviz.Run) -> None:
     folder = str(tmp_path / "kept")
     made = bnnviz.sample(linear(noise="learned"), "hmc", record=folder, settings={"mode_steps": 20}, **FEW)
-    kept = bnnviz.recording(folder)
-    assert "log_likelihood" not in kept.to_arviz().children
-    tree = kept.to_arviz(target=linear(noise="learned"))
+    assert "log_likelihood" not in bnnviz.recording(folder).to_arviz().children
+    tree = bnnviz.recording(folder, target=linear(noise="learned")).to_arviz()
     np.testing.assert_allclose(tree["log_likelihood"]["y"], made.to_arviz()["log_likelihood"]["y"], rtol=1e-5)
 
 

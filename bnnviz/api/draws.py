@@ -1,27 +1,66 @@
-"""Read the draws of a run by the names of its parameters."""
+"""Read the draws of a run or a recording."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bnnviz import optional
+from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording.arviz_groups import named_draws
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class WithParameters:
-    """Access to draws by name, from a run and its lock."""
+class WithDraws:
+    """The draws of a run and their diagnostics, read under its lock."""
 
     _run: ViewedRun
     _lock: AbstractContextManager[Any]
+
+    def network_draws(self) -> NetworkDraws:
+        """Return the network and its draws so far.
+
+        Raises
+        ------
+        BnnvizError
+            If the target is not a network on data, there are no draws, or the recording is damaged.
+        """
+        with self._lock:
+            return network_draws(self._run)
+
+    def event_weights(self) -> np.ndarray | None:
+        """Return normalised weights (chains, draws) that correct the bias of draws at events (``samples="events"``).
+
+        The density of draws at events is proportional to pi(x) (refresh rate + mean rate at x). The weights are
+        proportional to the reciprocal of this rate. They require a valid bound. The result is None for unweighted
+        draws.
+        """
+        with self._lock:
+            return self._run.event_weights()
+
+    def verdict(self) -> Message | None:
+        """Return a message on the quality of the predictions, or None for a density."""
+        return self.summary().get("verdict")
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counts and ratios of the kernel."""
+        with self._lock:
+            return self._run.stats
+
+    def save(self, path: str | Path) -> Path:
+        """Write draws and header to a NetCDF file that ArviZ can read and return its path."""
+        with self._lock:
+            return self._run.save(path)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the kept draws of named parameters, ``(chains, draws, *shape)`` each, with their constraints.
