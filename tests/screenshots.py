@@ -23,7 +23,7 @@ PATIENCE_S = 180.0
 
 def draws_shown(page: Any) -> int:
     """Return the draws of each chain in the status line."""
-    found = re.search(r"([\d,]+) × \d+ draws", page.get_by_text("frames/s").locator("..").inner_text())
+    found = re.search(r"([\d,]+) × \d+ draws", page.get_by_text("frames per s").locator("..").inner_text())
     return int(found[1].replace(",", "")) if found else 0
 
 
