@@ -52,6 +52,7 @@ class Sight:
         self._moment: tuple | None = None
         self._settled = False
         self._number = 0
+        self._status: dict[str, Any] | None = None
         self._heads: dict[str, list[str]] = {}
         self._changes: list[Any] = []
         self._doc = Document()
@@ -97,8 +98,12 @@ class Sight:
         for view in self.views:
             view.update(frame)
         self._doc.unhold()
+        # At full speed most frames lack the status; the page keeps the last one.
+        self._status = status = frame.get("status", self._status)
+        if status is None:
+            return None
         self._number += 1
-        patch, buffers, status = "", [], frame["status"]
+        patch, buffers = "", []
         if self._changes:  # of the document, as messages of BokehJS
             made = Messages().create("PATCH-DOC", self._changes)
             self._changes.clear()

@@ -126,6 +126,15 @@ def test_the_page_gets_figures_that_move(run):
     assert not frame["playing"]
 
 
+def test_figures_move_at_full_speed(run):
+    page = Page(run.live())
+    run.play()
+    until(lambda: [page.ask() for _ in range(5)] and page.last().get("frame", 0) > 20, "too few frames came")
+    assert page.last()["playing"]
+    shown = int(page.last()["status"][2][0].replace(",", ""))
+    until(lambda: page.ask() and int(page.last()["status"][2][0].replace(",", "")) > shown, "the steps did not rise")
+
+
 def test_the_buttons_do_what_the_run_does(run):
     page = Page(run.live())
     page.tell(do="step")
