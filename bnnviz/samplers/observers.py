@@ -32,9 +32,9 @@ class StepBatch:
             self._columns[name] = torch.stack([getattr(info, name) for info in self.infos])
         return self._columns[name]
 
-    def history(self, name: str) -> Tensor:
-        """Return the first tensor of a field of the states, before each step and after the last, (steps + 1, ...)."""
-        return torch.stack([flat(getattr(state, name))[0] for state in [*self.before, self.after]])
+    def history(self, name: str, number: int = 0) -> Tensor:
+        """Return a tensor of a field of the states, before each step and after the last, (steps + 1, ...)."""
+        return torch.stack([flat(getattr(state, name))[number] for state in [*self.before, self.after]])
 
     def part(self, begin: int, end: int) -> StepBatch:
         """Return the steps from one index up to another."""

@@ -22,7 +22,7 @@ from benchmarks.dashboard import free_port
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "01_first_look.ipynb"
 RACE = ROOT / "notebooks" / "04_race.ipynb"
-VIEWS = {"banana": 4, "fit": 5}
+VIEWS = {"banana": 4, "fit": 4}
 # JupyterLab asks the network for news and updates unless it is told not to.
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -226,7 +226,7 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     assert lab.rests("banana")
 
     # The rest of the notebook, down to the last cell.
-    lab.run("slow")
+    lab.execute("slow")
     lab.cell("change").locator(".jp-InputArea-prompt").click()
     lab.page.get_by_role("menuitem", name="Run", exact=True).click()
     lab.page.get_by_role("menuitem", name="Run Selected Cell and All Below").click()

@@ -332,9 +332,9 @@ class CompiledStepBatch(StepBatch):
         """Return a field of the steps' infos, (steps, chains)."""
         return self._infos.column(field_names(self._form.info).index(name))
 
-    def history(self, name: str) -> Tensor:
-        """Return a part of the states, before each step and after the last, (steps + 1, chains, ...)."""
-        return self._states.column(self._form.parts.place(name))
+    def history(self, name: str, number: int = 0) -> Tensor:
+        """Return a tensor of a field of the states, before each step and after the last, (steps + 1, ...)."""
+        return self._states.column(self._form.parts.place(name) + number)
 
 
 class _Made(Sequence[Any]):

@@ -38,9 +38,9 @@ class PathCollectorBase(DrawCollector):
 
     def _passed(self, step_batch: StepBatch) -> Tensor:
         """Add a block to the path; return the integrals before each of its steps (steps, chains, 1 + 2 dim)."""
-        x, v = (torch.cat([getattr(state, name) for state in step_batch.before]) for name in ("x", "v"))
+        x, v = (step_batch.history(name)[:-1].flatten(0, 1) for name in ("x", "v"))
         s0, s1 = (step_batch.column(name).flatten() for name in ("s0", "s1"))
-        chain = torch.arange(len(self.path), device=x.device).repeat(len(step_batch.before))
+        chain = torch.arange(len(self.path), device=x.device).repeat(len(step_batch.infos))
         pieces = self._integrate(x, v, s0, s1, chain).view(len(step_batch.infos), *self.path.shape)
         reached = self.path + pieces.cumsum(0)
         before = torch.cat([self.path[None], reached[:-1]])
@@ -54,9 +54,7 @@ class PathCollectorBase(DrawCollector):
             return Draws(chain, index, step_batch.after.x[:0])
         order = torch.argsort(step, stable=True)
         step, chain, index, t = step[order], chain[order], index[order], t[order]
-        steps, counts = torch.unique_consecutive(step, return_counts=True)
-        groups = list(zip(steps.tolist(), torch.split(chain, counts.tolist()), strict=True))
-        x, v = (torch.cat([getattr(step_batch.before[k], name)[at] for k, at in groups]) for name in ("x", "v"))
+        x, v = (step_batch.history(name)[step, chain] for name in ("x", "v"))
         if path is not None:
             path = path[step, chain] + self._integrate(x, v, step_batch.column("s0")[step, chain], t, chain)
         scaling = self.sampler.scaling_of(self.scaling, chain)
@@ -74,7 +72,7 @@ class PathDrawCollector(PathCollectorBase):
 
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws whose times the block passed."""
-        clock = torch.stack([state.clock for state in step_batch.before])
+        clock = step_batch.history("clock")[:-1]
         start, reached = clock + step_batch.column("s0"), clock + step_batch.column("s1")
         passed = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
         most = int((passed + 1 - self.made).max().clamp_min(0))

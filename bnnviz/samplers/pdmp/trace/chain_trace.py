@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import islice, pairwise
 from math import isfinite, isnan
 from typing import Any
@@ -62,20 +62,19 @@ class PathTrace(ChainTrace):
     def record(self, step_batch: StepBatch, chain: int) -> None:
         """Record the watched chain's steps in a block."""
         rows = zip(*(step_batch.column(name)[:, chain].tolist() for name in _FIELDS), strict=True)
-        planned = [state.piece for state in step_batch.before]
-        pieces = torch.stack([torch.stack([piece.slope[chain], piece.height[chain]]) for piece in planned]).tolist()
+        pieces = zip(*(step_batch.history("piece", part)[:-1, chain].tolist() for part in (0, 1)), strict=True)
         before = step_batch.before[0]
         if self.now is None:
             self.begin(before, chain)
         elif before.adaptation.scaling is not self._scaling[0]:
             # The warm-up has learned another scaling and restarted the chain with it.
             self.now = self._segment(before, chain, [])
-        states = [*step_batch.before[1:], step_batch.after]
-        for k, (row, after) in enumerate(zip(rows, states, strict=True)):
-            self._add(Evaluation(step_batch.first_step + k, *row), pieces[k], chain, after)
+        for k, (row, piece) in enumerate(zip(rows, pieces, strict=True)):
+            # Few states are needed, and those of compiled steps are built on demand.
+            self._add(Evaluation(step_batch.first_step + k, *row), piece, chain, partial(step_batch.state_after, k))
         self.state = (step_batch.after, chain)
 
-    def _add(self, last: Evaluation, piece: tuple[float, float], chain: int, after: Any) -> None:
+    def _add(self, last: Evaluation, piece: tuple[float, float], chain: int, after: Callable[[], Any]) -> None:
         segment, reached = self.now, min(last.s1, last.t)
         segment.add(last)
         segment.cover(last.s0, reached, *piece)
@@ -88,9 +87,10 @@ class PathTrace(ChainTrace):
             self.count += 1
             first = (0.0, last.rate, last.slope) if last.kind == REFRESH else (0.0, -last.rate, np.nan)
             # A chain with a held batch has a new one now and evaluates its rate again.
-            self.now = self._segment(after, chain, [] if self.sampler.source.held else [first])
+            self.now = self._segment(after(), chain, [] if self.sampler.source.held else [first])
         elif last.s1 > reached:
-            skipped = (float(after.skipped.slope[chain]), float(after.skipped.height[chain]))
+            piece = after().skipped
+            skipped = (float(piece.slope[chain]), float(piece.height[chain]))
             segment.cover(max(last.s0, reached), last.s1, *skipped)
 
     def _segment(self, state: Any, chain: int, knots: list[Knot]) -> Segment:
