@@ -48,9 +48,9 @@ class RunActor:
         """Have a command executed between two slices and return the report after it."""
         return await self._aside(self.run.command, name, args)
 
-    async def stop(self) -> None:
-        """End the run at once and remove its checkpoint."""
-        self.run.end()
+    async def stop(self, message: str = "") -> None:
+        """End the run at once; without a message remove its checkpoint."""
+        self.run.end(message)
 
     async def _aside(self, function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)

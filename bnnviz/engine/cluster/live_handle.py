@@ -142,13 +142,9 @@ class LiveHandle:
     async def command(self, name: str, **args: Any) -> dict[str, Any]:
         """Execute a command and return the status after it; `stop` ends the run at once."""
         if name == "stop":
-            self._bringing.cancel()
-            if self._actor is not None:
-                with contextlib.suppress(*LOST):
-                    await self._call("stop")
             self.state, self._message = "ended", "This run was stopped."
             self._say("")
-            self._release()
+            await self._end()
             return {"state": self.state}
         if not self._up.is_set() and not self.alive:
             raise BnnvizError(f"{self._message} Start it again to continue.")
@@ -171,8 +167,7 @@ class LiveHandle:
     def let_go(self) -> None:
         """Make the worker end the run and keep its checkpoint."""
         self.state, self.held = "ended", False
-        self._bringing.cancel()
-        self.backend.client.loop.add_callback(self._release)
+        spawn(self.backend.client, self._end("No page shows this run, so it was ended; its checkpoint is kept."))
 
     # on the client's loop
 
@@ -260,6 +255,14 @@ class LiveHandle:
         self._say("The worker running this was lost; a new one takes it up.", WORKER_S)
         if not self._doomed():
             self._bringing = spawn(self.backend.client, self._bring_up(address))
+
+    async def _end(self, message: str = "") -> None:
+        """End the run on its worker: Dask drops an actor only when Python collects the calls to it, which are cycles."""
+        self._bringing.cancel()
+        if self._actor is not None:
+            with contextlib.suppress(*LOST):
+                await self._call("stop", message)
+        self._release()
 
     def _release(self) -> None:
         self._up.clear()

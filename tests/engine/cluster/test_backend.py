@@ -445,6 +445,18 @@ async def test_a_replaced_worker_goes_on_as_it_was_reported(backend: Backend) ->
         await handle.command("play")
 
 
+async def test_a_run_that_no_page_shows_ends_at_once(backend: Backend) -> None:
+    gc.disable()  # otherwise the end may be due to a collection
+    try:
+        handle = backend.start(plain(), factory=PLAIN, play=True)
+        await handle.scene()
+        await pull(handle, "status")
+        handle.let_go()
+        await until(lambda: not backend.census(), 5)
+    finally:
+        gc.enable()
+
+
 def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BNNVIZ_SCHEDULER", backend.client.scheduler.address)
 
@@ -503,4 +515,4 @@ async def test_a_run_that_kills_its_workers_is_given_up(backend: Backend) -> Non
     assert "lost 3 times" in handle.notice
     with pytest.raises(BnnvizError, match="lost 3 times"):
         await handle.scene()
-    asyncio.run(until(lambda: len(backend.client.run(os.getpid)) >= 1, 20))
+    await until(lambda: len(backend.client.run(os.getpid)) >= 1, 20)
