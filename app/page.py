@@ -23,7 +23,7 @@ from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import class_bar
 from bnnviz_app.components.run.run_chip import LOOK_MS, RunChip
 from bnnviz_app.components.widgets import HEADER, Text, WideColumn
-from bnnviz_app.page_thread import in_page_thread
+from bnnviz_app.page_thread import PAGE_TURN, in_page_thread
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import HEADER_MENU, is_dark, material, styles
 
@@ -188,7 +188,8 @@ class BuildInThread(Handler):
 
     async def on_session_created(self, session_context: SessionContext) -> None:
         """Build the page of a new session; Bokeh waits for it, and then runs `main.py`."""
-        await in_page_thread(session_context._document, open_page)
+        async with PAGE_TURN:
+            await in_page_thread(session_context._document, open_page)
 
     def modify_document(self, doc: Document) -> None:
         """Change nothing more."""

@@ -1,17 +1,16 @@
-"""Work on the documents of pages in one thread, so that the frames of other pages go out meanwhile."""
+"""Work on the documents of pages in another thread, so that the frames of other pages go out meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from bokeh.document import Document
 from panel.io.state import set_curdoc, state
 
-_THREAD = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-page")
+#: Held by the page that is worked on: one at a time. A page takes it before its document, whose frames go out until then.
+PAGE_TURN = asyncio.Lock()
 
 
 async def in_page_thread(document: Document, function: Callable[[], None]) -> None:
@@ -26,5 +25,4 @@ async def in_page_thread(document: Document, function: Callable[[], None]) -> No
             state._thread_id_[document] = loop
 
     with set_curdoc(document):
-        run = contextvars.copy_context().run
-    await asyncio.get_running_loop().run_in_executor(_THREAD, run, work)
+        await asyncio.to_thread(work)

@@ -24,7 +24,7 @@ from bnnviz_app import kept_runs
 from bnnviz_app.access import roles
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.kept_runs import KeptRun
-from bnnviz_app.page_thread import in_page_thread
+from bnnviz_app.page_thread import PAGE_TURN, in_page_thread
 
 PERIOD = 0.062  # seconds between two ticks
 IDLE_PERIOD = 0.2  # seconds between two polls of a waiting run; its answers to requests come immediately
@@ -504,7 +504,8 @@ class Session:
 
         session = self._server_session()
         if session is not None and not session.destroyed:
-            await session.with_document_locked(apply, self._doc)
+            async with PAGE_TURN:  # frames go out until it is this page's turn
+                await session.with_document_locked(apply, self._doc)
             self.look()
 
     def _server_session(self) -> Any:
