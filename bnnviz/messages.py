@@ -127,11 +127,6 @@ TEXTS = {
     "tuning_ended": "Tuning ended after {steps} steps, before {awaited}.",
     "other_start": "{sampler} chooses its own initial positions on this target.",
     "given_start": "The chains start from given points.",
-    "warm_start": "The chains start from {what} of {source} ({sampler} on {subject}).",
-    "kept_adaptation": "Step size and metric are those of that run; the warm-up does not adapt them.",
-    "other_target_start": "That run used a different target or different settings, so its draws do not follow this"
-    " target.",
-    "same_seed": "That run also used seed {seed}, so this run repeats its random numbers.",
     "other_device": "The run continues on a different type of device ({device}), which generates different random"
     " numbers. Later draws differ from those of an uninterrupted run.",
     "not_compiled": "The step is not compiled: {reason}.",

@@ -53,11 +53,8 @@ class Role:
         _refuse(spec.known_dim, self.most_dim, "dimensions", "hidden" if "hidden" in spec.target_settings else "size")
         _refuse(spec.chains, self.most_chains, "chains", "chains")
         _refuse(spec.draws or 0, self.most_draws, "draws", "draws")
-        if not self.keeps:
-            if spec.start is not None:
-                raise BnnvizError("Students of a class cannot start from recordings. Omit the start.", "start")
-            if spec.kernel != "eager":
-                raise BnnvizError(f"In a class students use the eager kernel: {_HINT}.", "kernel")
+        if not self.keeps and spec.kernel != "eager":
+            raise BnnvizError(f"In a class students use the eager kernel: {_HINT}.", "kernel")
 
     def admit(self, visit: Visit, opening: Any) -> Visit:
         """Return a visit within the limits, with a message on dropped parts."""

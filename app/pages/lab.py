@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
-import panel as pn
 import panel_material_ui as pmui
 from panel.io.document import hold
 
@@ -33,7 +32,6 @@ from bnnviz_app.components.guidance.scene_bar import SceneBar, SceneMenu
 from bnnviz_app.components.guidance.scenes import Action, Scene, SceneStep
 from bnnviz_app.components.run.record_button import Recorder, going_on
 from bnnviz_app.components.run.transport import Transport
-from bnnviz_app.components.run.warm_start import apply_start, dropped
 from bnnviz_app.components.tables.row_form import RowQuestion
 from bnnviz_app.components.tables.verdict_bar import VerdictBar
 from bnnviz_app.components.tables.your_data import YourData
@@ -50,7 +48,7 @@ DRAWN = "prediction"  # users draw points in the view of this part
 EVENTS = "events"  # this part is in the transport bar, with the other state of the run
 FIRST_DRAWS, SPEED = 20, "10"  # of each chain, then steps a second: slow enough to follow by eye
 #: Initial positions that come with the page, so that it moves immediately.
-_START = {"recording": None, "points": "last", "sha256": "30ec28ee2eb0"}
+_START = (PRESETS / "opening.npy").read_bytes()
 _OTHER_OPENINGS = {"scene", "recording", "play", "speed", "your_data"}
 _RING = "3px solid var(--mui-palette-primary-main)"
 
@@ -66,10 +64,7 @@ class LabPage(RunPage):
         asked = cls.visited()
         origin = going_on(asked)
         if not asked.names and not asked.flags.keys() & _OTHER_OPENINGS and roles.present().keeps:
-            points = (PRESETS / "opening.npz").read_bytes()
-            asked.spec = asked.spec.replace(start=_START, start_points=points, warmup=0)
-        elif origin is None:
-            apply_start(asked, whole=not {"target", "sampler"}.isdisjoint(pn.state.session_args))
+            asked.spec = asked.spec.replace(start_points=_START, warmup=0).checked()
         lab = cls(dark, asked)
         lab.session.origin = origin
         lab.session.open()
@@ -129,7 +124,7 @@ class LabPage(RunPage):
 
     def _controls(self, spec: Spec) -> Any:
         self.data = YourData(self._begin_own)
-        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, without_start(spec))
+        self.controls = Sidebar(catalogue.load(), self.session.begin, self.session.change, without_start(spec))
         return self.controls.root
 
     def _transport(self) -> Transport:
@@ -235,13 +230,6 @@ class LabPage(RunPage):
 
     # ---- helpers ------------------------------------------------------------------------------------------
 
-    def _begin(self, spec: Spec) -> None:
-        """Run the controls' spec, with a message if it no longer starts from a recording."""
-        sentence = dropped(self.session.spec, spec)
-        self.session.begin(spec)
-        if sentence:
-            self.session.greet([sentence], failed=False)
-
     def _begin_own(self, spec: Spec, sentences: list[str]) -> None:
         """Play a run on the user's own table."""
         if self.bar.scene is not None:
@@ -250,7 +238,7 @@ class LabPage(RunPage):
         self.session.playing = True
         self.transport.show_playing()
         self.transport.show_speed("0")
-        self._begin(spec)
+        self.session.begin(spec)
         self.session.greet(sentences, failed=False)
 
     def _in_address(self) -> dict[str, str]:
@@ -275,7 +263,7 @@ class LabPage(RunPage):
             super()._obey(visit)
             if "diagnostics" in self.session.opened:
                 self.chip.show()
-            self._hurries = visit.spec.start == _START
+            self._hurries = visit.spec.start_points == _START
             if self._hurries:
                 self.transport.show_later_speed(SPEED)
                 self.session.meanwhile = opening_frames.read(self.name, self.opening())
@@ -478,6 +466,6 @@ build = LabPage.build
 
 def without_start(spec: Spec) -> Spec:
     """Replace the initial positions that come with the page by a search for new ones."""
-    if spec.start != _START:
+    if spec.start_points != _START:
         return spec
     return spec.replace(start=None, start_points=None, warmup=LabPage.opening().warmup)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,9 +10,7 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz import settings as declared
-from bnnviz.engine.run.start_points import StartPoints
 from bnnviz.errors import BnnvizError, meant_by
-from bnnviz.specs.run import Spec
 
 #: Value of ``start`` for the weights of a network's module.
 MODULE = "module"
@@ -40,25 +37,17 @@ def count(name: str, value: int) -> int:
     return int(value)
 
 
-def is_points(start: Any, target: targets.Target | None) -> bool:
-    """Return whether a start consists of points, not of a recording, a run or a spec's ``start``."""
-    if isinstance(start, Mapping):
-        named = _named(target) or isinstance(target, targets.BNN)
-        return named and not set(start) <= {"recording", "points", "sha256"}
+def points(start: Any, target: targets.Target | None) -> np.ndarray:
+    """Return starting points (points, dim) from an array, also (dim,), a dict, a list of dicts, or a module."""
     if isinstance(start, str):
-        return start == MODULE and isinstance(target, targets.BNN)
-    return isinstance(start, np.ndarray | torch.Tensor | list | tuple)
-
-
-def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints:
-    """Return starting points from an array (chains, dim) or (dim,), a dict, a list of dicts, or a module."""
-    if isinstance(start, str):
+        if start != MODULE or not isinstance(target, targets.BNN):
+            raise BnnvizError(f"start must be an array or a dict, or {MODULE!r} for a network's module.", "start")
         start = target.point().cpu().numpy()
     of_dicts = isinstance(start, list | tuple) and bool(start) and all(isinstance(each, Mapping) for each in start)
     if isinstance(start, Mapping) or of_dicts:
         if isinstance(target, targets.BNN):
             found = np.stack([target.point(each).cpu().numpy() for each in (start if of_dicts else [start])])
-        elif _named(target):
+        elif isinstance(target, targets.ParameterDensity):
             found = target.free_points(list(start) if of_dicts else start).numpy()
         else:
             raise BnnvizError(
@@ -80,13 +69,7 @@ def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints
             f"{'' if np.isfinite(found).all() else ' with some that are not finite'}.",
             "start",
         )
-    about = {"recording": None, "target": spec.target, "target_settings": spec.target_settings, "file": spec.file}
-    digest = hashlib.sha256(found.tobytes()).hexdigest()[:12]
-    return StartPoints(x=found, sha256=digest, about=about | {"sampler": None, "settings": None, "seed": None})
-
-
-def _named(target: targets.Target | None) -> bool:
-    return isinstance(target, targets.ParameterDensity)
+    return found
 
 
 def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | None) -> targets.Target | None:

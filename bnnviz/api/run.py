@@ -23,13 +23,14 @@ from bnnviz.api.seeds import Seed, number
 from bnnviz.engine.automatic.tables import Limit
 from bnnviz.engine.automatic.tables import automatic as choose
 from bnnviz.engine.background import Background
-from bnnviz.engine.recording import reader, warm_start
+from bnnviz.engine.recording import reader
 from bnnviz.engine.recording import resume as resuming
+from bnnviz.engine.run.start_points import packed
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError, SamplingWarning, Suggesting, suggests
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.catalogue import OWN
-from bnnviz.specs.run import POINTS, Spec
+from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
     import xarray
@@ -41,7 +42,6 @@ log = logging.getLogger(__name__)
 
 Kernel = Literal["eager", "compiled"]
 Dtype = Literal["float32", "float64", "auto"]
-StartFrom = Literal["last", "draws"]
 _SHOWN = ("chains", "draws", "ess_min", "rhat_max", "seconds")  # of a summary, in the representation of a run
 _IN_LINE = ("ess_min", "rhat_max")
 
@@ -235,7 +235,6 @@ def start(
     callback: Callable[[BackgroundRun], Any] | None = None,
     record: str | Path | None = None,
     start: Any = None,
-    start_from: StartFrom = "last",
     minutes: float | None = None,
     **unknown: Never,
 ) -> BackgroundRun:
@@ -284,17 +283,11 @@ def start(
         Function that is called with the run about ten times per second, in the thread of the run.
     record : str or Path, optional
         Name of a recording, or its folder (a `Path` or a string with ``/``). The default is not to record the run.
-    start : str, Path, Run, array_like, dict or list of dict, optional
-        Starting points of the chains: the draws of a recording (its name or folder) or of a run of this process, by any
-        sampler on a target of the same dimension, with its step size and metric if sampler, settings and target are
-        the same; points ``(chains, dim)`` or ``(dim,)``; for named parameters a dict
-        of values, one or one per chain for each, or a list of dicts; for a custom network ``"module"`` (the weights of
-        the module), a ``state_dict``, or a list with one ``state_dict`` per chain; or the ``start`` of a spec
-        (`bnnviz.specs.run.Spec`).
-    start_from : {"last", "draws"}
-        Whether to start each chain at the last draw of a chain, cyclically if the numbers of chains differ, or at
-        randomly selected draws. Random draws are selected without replacement if possible, and in proportion to their
-        weights.
+    start : array_like, dict, list of dict or "module", optional
+        Starting points of the chains, ``(points, dim)`` or ``(dim,)``, cyclically if there are more chains than points;
+        for named parameters a dict of values, one or one per chain for each, or a list of dicts; for a custom network
+        ``"module"`` (the weights of the module), a ``state_dict``, or a list with one ``state_dict`` per chain. Draws
+        of another run, ``run.draws[:, -1]``, are such points.
     minutes : float, optional
         Limit of the computing time (CPU time of the run's thread, or time on the GPU), which the load of the machine
         does not change. The search for starting points takes at most 30% of it, and the warm-up ends after 70%. With
@@ -348,8 +341,7 @@ def start(
         chosen = choose(spec, named | set(target_settings or {}), minutes, own)
         spec = chosen.spec
     if start is not None:
-        spec = _from_there(spec, start, start_from, own)
-    spec = warm_start.resolved(spec.checked(own_target=own is not None))
+        spec = spec.replace(start=None, start_points=packed(given.points(start, own)))
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     made = ViewedRun(spec, target=own, sampler=instance)
     if chosen is not None:
@@ -381,7 +373,6 @@ def sample(
     callback: Callable[[BackgroundRun], Any] | None = None,
     record: str | Path | None = None,
     start: Any = None,
-    start_from: StartFrom = "last",
     minutes: float | None = None,
     progress_bar: bool | None = None,
     **unknown: Never,
@@ -437,7 +428,6 @@ def sample(
             callback=callback,
             record=record,
             start=start,
-            start_from=start_from,
             minutes=minutes,
         )
         run.listen(lambda: shown.show(run._run))
@@ -516,25 +506,6 @@ def _plain(name: str, given: Any) -> dict[str, Any]:
     if given is not None and not isinstance(given, Mapping):
         raise BnnvizError(f"{name} is a dict of values by name, not {given!r:.60}.", name)
     return {key: plain(value) for key, value in (given or {}).items()}
-
-
-def _from_there(spec: Spec, start: Any, points: str, own: targets.Target | None) -> Spec:
-    """Return a checked spec with starting points from a recording, a run, points, or a spec's ``start``."""
-    if given.is_points(start, own):
-        spec = spec.replace(start={"recording": None, "points": POINTS[0]}).checked(own_target=True)
-        return spec.replace(start_points=given.points(start, own, spec).pack())
-    if isinstance(start, dict):
-        return spec.replace(start=start, start_points=None)
-    if not isinstance(start, BackgroundRun):
-        if not isinstance(start, str | Path):
-            raise BnnvizError(
-                f"start is a recording's name or folder, a run or points, not {type(start).__name__}.", "start"
-            )
-        return spec.replace(start={"recording": warm_start.named(start), "points": points}, start_points=None)
-    spec = spec.replace(start={"recording": None, "points": points}).checked(own_target=True)
-    with start._lock:
-        taken = warm_start.of_run(start._run, points, spec.chains, spec.seed)
-    return spec.replace(start_points=taken.pack())
 
 
 def _sampler(sampler: Any, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -33,7 +33,6 @@ app = typer.Typer()
         "bnnviz sample --data houses.csv --target-column price --report price.html",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
         "bnnviz sample --data concrete --minutes 2 --record concrete",
-        "bnnviz sample --target gaussian --sampler nuts --seed 1 --start warm",
     )
 )
 def sample(
@@ -81,21 +80,6 @@ def sample(
             metavar="NAME", help="Record the run on disk while it runs, under this name or in this folder (a path)."
         ),
     ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(metavar="RECORDING", help="Start from the draws of this recording: its name, or its folder."),
-    ] = None,
-    start_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="last|draws",
-            help="Chain by chain from the last draw, or from draws that the seed chooses; default: last.",
-        ),
-    ] = None,
-    start_sha256: Annotated[
-        str | None,
-        typer.Option(metavar="DIGITS", help="Refuse a recording whose draws do not match this checksum."),
-    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE.html", help="Write a page with the verdict and figures of a run on a table here."),
@@ -114,7 +98,7 @@ def sample(
     task = options.task_of(likelihood) if task is None and target_column is not None else task
     reading = options.TableOptions(target_column, task, decimal, missing, leave_out)
     table = options.enter_target(request, target, data, reading)
-    chooses = _chooses(request, sampler, others=start is not None, by_default=spec is None)
+    chooses = _chooses(request, sampler, by_default=spec is None)
     sampler = None if sampler == options.AUTO else sampler
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
@@ -124,7 +108,6 @@ def sample(
     given = options.apply_settings(request, settings, to_sampler=not chooses)
     if table is not None and spec is None:
         options.enter_table_defaults(request)
-    _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
         raise BnnvizError("This spec describes an unlimited run. Specify --draws.", "draws")
@@ -146,28 +129,12 @@ def sample(
     raise typer.Exit(_sample(checked, out, folder, report, as_json, details, given if chooses else None, minutes))
 
 
-def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_default: bool) -> bool:
+def _chooses(request: dict[str, Any], sampler: str | None, by_default: bool) -> bool:
     """Return whether a pilot chooses the sampler: on request, or on a table without sampler options."""
-    able = not others and options.is_table(request["target"])
+    able = options.is_table(request["target"])
     if sampler == options.AUTO and not able:
-        raise BnnvizError("auto requires a table and no --start. Specify a sampler.", "sampler")
+        raise BnnvizError("auto requires a table. Specify a sampler.", "sampler")
     return able and (sampler == options.AUTO or (sampler is None and by_default))
-
-
-def _enter_start(request: dict[str, Any], start: dict[str, str | None]) -> None:
-    """Apply the options for the chains' starting points."""
-    given = {key: value for key, value in start.items() if value is not None}
-    if not given:
-        return
-    if "recording" in given:
-        from bnnviz.engine.recording.warm_start import named
-
-        given["recording"] = named(given["recording"])
-        request["start"] = given
-    elif isinstance(request.get("start"), dict):
-        request["start"] = request["start"] | given
-    else:
-        raise BnnvizError("--start-from and --start-sha256 require --start RECORDING.", "start")
 
 
 def _new_recording(word: str) -> Path:
@@ -192,11 +159,10 @@ def _sample(
 ) -> int:
     """Choose the settings that are not given by a pilot, unless ``given`` is None; sample; return the exit code."""
     from bnnviz.engine.automatic.tables import Limit, automatic
-    from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.viewed_run import ViewedRun
 
     if given is None:
-        run = ViewedRun(resolved(spec.checked()))
+        run = ViewedRun(spec)
         if minutes is not None:
             Limit(run, 60 * minutes)
     else:

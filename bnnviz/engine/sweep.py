@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.engine.cluster.local_cluster import GPU, imported_dask
 from bnnviz.engine.drive import drive
 from bnnviz.engine.recording.reader import PROGRESS, Recording
-from bnnviz.engine.recording.warm_start import resolved
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec, read_json
 
@@ -77,7 +76,7 @@ def run_sweep(client: Client, specs: dict[str, Spec], out: Path) -> Iterator[tup
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BnnvizError(f"The folder {out} cannot be made ({error.strerror}); choose another.", "out") from None
-    left = {name: resolved(spec) for name, spec in specs.items() if row(name, spec, out)["state"] == "left"}
+    left = {name: spec for name, spec in specs.items() if row(name, spec, out)["state"] == "left"}
     names, folders = list(left), [str(out / name) for name in left]
     gpu = [spec.device.startswith("cuda") for spec in left.values()]
     for place, result in results(client, record, [list(left.values()), folders], gpu):

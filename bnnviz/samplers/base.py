@@ -14,7 +14,6 @@ that changes during a run is in the state, a ``NamedTuple``:
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, get_args, get_type_hints
 
@@ -260,15 +259,6 @@ class Sampler(param.Parameterized):
 
     def warmup_share(self, state: Any) -> float | None:
         """Return the completed fraction of the warm-up, or None if unknown."""
-        return None
-
-    @classmethod
-    def learned(cls, adaptation: dict[str, Any]) -> dict[str, np.ndarray]:
-        """Return what a warm-up learned for `adapted`, from an adaptation as dicts; empty before its end."""
-        return {}
-
-    def adapted(self, rng: RandomNumbers, state: Any, learned: Mapping[str, np.ndarray]) -> SamplerState | None:
-        """Return the state after the warm-up of another run, from what that learned; None if it does not fit."""
         return None
 
     def freeze(self, rng: RandomNumbers, state: Any) -> SamplerState:

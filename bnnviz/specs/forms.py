@@ -74,6 +74,9 @@ def matches(pattern: re.Pattern[str]) -> Check:
     return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
+is_digest = matches(re.compile(r"[0-9a-f]{64}"))
+
+
 def or_none(check: Check) -> Check:
     """Return a check that also accepts None."""
     return lambda value: value is None or check(value)
@@ -119,8 +122,7 @@ _SPEC = {
     "kernel": is_name,
     "file": or_none(is_settings),
 }
-_START = {"recording": or_none(is_text), "points": is_name, "sha256": or_none(is_name)}
-_SPEC_OPTIONAL = {"start": or_none(record(_START))}
+_SPEC_OPTIONAL = {"start": is_digest}
 _SPEC_KEYS = {"version", *(field.name for field in dataclasses.fields(Spec) if field.name not in BYTES)}
 
 

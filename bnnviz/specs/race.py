@@ -323,9 +323,7 @@ def _read_each(link: url.Link, opening: RaceSpec, names: list[str]) -> list[Spec
         chosen = {} if same and "target" not in shared and not texts else {"sampler": name}
         entry, sentences = begin.read_query(shared | chosen | texts)
         link.note(*sentences)
-        if entry.start is not None:
-            link.note("A race finds its start itself; that of the link was left out.")
-        entries.append(entry.replace(start=None))
+        entries.append(entry)
     return entries
 
 

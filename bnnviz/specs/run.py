@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -14,20 +14,11 @@ from bnnviz.files import plain_json
 from bnnviz.specs import catalogue, url
 
 VERSION = 1
-#: Valid names of recordings.
-RECORDING = re.compile(r"[^\W_][\w .+=,@()-]{0,99}")
-#: Points of a recording from which chains can start.
-POINTS = ("last", "draws")
 #: Fields outside the JSON.
 BYTES = ("attachment", "start_points")
 
 #: Owners of settings by field; links use their initials.
 _OWNERS = {"target_settings": "target", "settings": "sampler"}
-_START = ("recording", "points", "sha256")
-#: Names of the keys of a start in links and commands.
-_START_WORDS = {"start": "recording", "start_from": "points", "start_sha256": "sha256"}
-_LONGEST_PATH = 4096
-_DIGEST = re.compile(r"[0-9a-f]{12}")
 #: Settings that scripts always include, since they determine the amount of work.
 _ALWAYS = ("chains", "draws", "warmup", "seed")
 #: Settings with an option of the command line.
@@ -81,17 +72,13 @@ class Spec:
     file : dict or None
         Description of an uploaded file: name, sha256, rows, inputs, target and task. `checked` sets it from the
         attachment.
-    start : dict or None
-        Initial positions instead of the default ones: ``recording``, its name or folder (None for a run that was not
-        recorded); ``points``, ``last`` (the last draw of each chain) or ``draws`` (random draws, by the seed);
-        ``sha256``, the first 12 digits of the checksum of its source, or None for the current content
-        (`bnnviz.engine.recording.warm_start`).
+    start : str or None
+        SHA-256 of ``start_points``, which `checked` sets. None for the initial positions that the sampler chooses.
     attachment : bytes or None
         Rows of the uploaded file, a packed `bnnviz.data.UserTable`. They are not part of the JSON, so the file must be
         opened again after loading a link.
     start_points : bytes or None
-        The points of ``start``, packed (`bnnviz.engine.run.start_points`). Not part of the JSON. A started run stores
-        them, so that it no longer needs the recording.
+        Given initial positions, packed (`bnnviz.engine.run.start_points`). They are not part of the JSON.
 
     Examples
     --------
@@ -116,7 +103,7 @@ class Spec:
     dtype: str = "float32"
     kernel: str = "eager"
     file: dict[str, Any] | None = None
-    start: dict[str, Any] | None = None
+    start: str | None = None
     attachment: bytes | None = field(default=None, repr=False, compare=False)
     start_points: bytes | None = field(default=None, repr=False, compare=False)
 
@@ -141,7 +128,7 @@ class Spec:
         ----------
         value : dict or str
         attachment, start_points : bytes or None, default None
-            The rows of the user's file and the points of a start, which the JSON does not contain.
+            The rows of the user's file and the initial positions, which the JSON does not contain.
         own_target : bool, default False
             Whether the target is a custom object.
 
@@ -171,12 +158,21 @@ class Spec:
         for place, noun in _OWNERS.items():
             if noun != "target" or not own_target:
                 run[place] = _filled(noun, getattr(self, noun), getattr(self, place))
-        checked = self.replace(start=_checked_start(self.start), **run)
+        checked = self.replace(start=self._start_digest(), **run)
         return checked.replace(file=None if own_target else checked._file_facts())
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with changed fields, without validation."""
         return dataclasses.replace(self, **changes)
+
+    def _start_digest(self) -> str | None:
+        """Return the checksum of the initial positions, after checking them against it."""
+        digest = None if self.start_points is None else hashlib.sha256(self.start_points).hexdigest()
+        if self.start not in (None, digest):
+            raise BnnvizError(
+                "This spec starts from given points, which its JSON does not contain: give the points again.", "start"
+            )
+        return digest
 
     @property
     def target_attachment(self) -> bytes | None:
@@ -239,11 +235,8 @@ class Spec:
             return (
                 "This run uses your own data, which a link cannot contain; share the file and open it on another page."
             )
-        if self.start is not None and not RECORDING.fullmatch(self.start["recording"] or ""):
-            return (
-                "This run starts from points that a link cannot contain: record the source run under a name, and start"
-                " from that."
-            )
+        if self.start is not None:
+            return "This run starts from given points, which a link cannot contain."
         if self.attachment is not None:
             return (
                 "This run has a custom network or function, which a link cannot contain; share the script that defines"
@@ -262,7 +255,7 @@ class Spec:
         query = {"target": self.target, "sampler": self.sampler}
         for place, item in self._items().items():
             query |= url.write_query(item["settings"], getattr(self, place), f"{_OWNERS[place][0]}.")
-        return query | url.write_query(_live_run(), self._run_settings) | self._start_words()
+        return query | url.write_query(_live_run(), self._run_settings)
 
     def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
         """Create a valid spec from URL parameters.
@@ -291,7 +284,7 @@ class Spec:
         }
         run = {"title": "The run", "settings": catalogue.load()["run"]}
         limits = {"chains": url.MOST_CHAINS, "draws": url.MOST_DRAWS}
-        changes |= link.take_values(run, spec._run_settings, limits=limits) | _read_start(link)
+        changes |= link.take_values(run, spec._run_settings, limits=limits)
         link.refuse_rest({_OWNERS[place][0]: item for place, item in items.items()})
         return _within_limits(_with_rows(spec.replace(**changes), link).checked(), link), link.sentences
 
@@ -301,7 +294,7 @@ class Spec:
         return url.python_call(
             "run = bnnviz.sample",
             [self.target, self.sampler],
-            {**values, **self._script_run(), "start": self.start or {}},
+            {**values, **self._script_run()},
             ["print(run)", 'print("mean", run.draws.mean(axis=(0, 1)))', 'print("sd", run.draws.std(axis=(0, 1)))'],
         )
 
@@ -314,46 +307,14 @@ class Spec:
         }
         run = self._script_run()
         assigned |= {f"run.{name}": value for name, value in run.items() if name not in _OPTIONS}
-        options = {name: value for name, value in run.items() if name in _OPTIONS} | self._start_words()
+        options = {name: value for name, value in run.items() if name in _OPTIONS}
         return url.command(["sample", "--target", self.target, "--sampler", self.sampler], assigned, options)
-
-    def _start_words(self) -> dict[str, str]:
-        """Return the start as parameters of a link and options of a command."""
-        found = {name: (self.start or {}).get(key) for name, key in _START_WORDS.items()}
-        return {name: text for name, text in found.items() if text is not None and text != POINTS[0]}
 
     def _script_run(self) -> dict[str, Any]:
         """Return the run's settings for a script."""
         spec = self.replace(draws=self.draws or url.BATCH_DRAWS)
         changed = spec.changed()
         return {name: value for name, value in spec._run_settings.items() if name in _ALWAYS or name in changed}
-
-
-def _checked_start(start: Any) -> dict[str, Any] | None:
-    """Return a start with every key filled in, without looking the recording up."""
-    if start is None or start == {}:
-        return None
-    if not isinstance(start, dict) or "recording" not in start:
-        raise BnnvizError(
-            f"A start is an object with the keys {', '.join(_START)}, of which the first is required, not"
-            f" {str(start)[:60]!r}; a sampler's setting of that name belongs to its settings.",
-            "start",
-        )
-    for key in start:
-        if key not in _START:
-            raise BnnvizError(f"A start has no key {str(key)[:60]!r}; its keys are {', '.join(_START)}.", "start")
-    recording, points, digest = start["recording"], start.get("points", POINTS[0]), start.get("sha256")
-    if recording is not None and not (isinstance(recording, str) and 0 < len(recording) <= _LONGEST_PATH):
-        raise BnnvizError(f"The recording of a start must be a name, not {str(recording)[:60]!r}.", "start")
-    if points not in POINTS:
-        raise BnnvizError(f"The points of a start are {' or '.join(POINTS)}, not {str(points)[:60]!r}.", "start")
-    if digest is not None and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-        raise BnnvizError(
-            f"The sha256 of a start is the first 12 digits of a checksum, not {str(digest)[:60]!r}; leave it out to"
-            " use the current content of the recording.",
-            "start",
-        )
-    return {"recording": recording, "points": points, "sha256": digest}
 
 
 def _missing_file(file: Any) -> str:
@@ -397,20 +358,6 @@ def _read_names(link: url.Link, spec: Spec) -> Spec | None:
     if sampler is not None:
         spec = spec.replace(sampler=sampler, settings={})
     return spec.checked()
-
-
-def _read_start(link: url.Link) -> dict[str, Any]:
-    """Return the start given in a link, without looking the recording up."""
-    given = {key: text for name, key in _START_WORDS.items() if (text := link.take(name))}
-    if not given:
-        return {}
-    try:
-        if not RECORDING.fullmatch(given.get("recording", "")):
-            raise BnnvizError(f"start = {url.short(given.get('recording', ''))} is not the name of a recording.")
-        return {"start": _checked_start(given), "start_points": None}
-    except BnnvizError as error:
-        link.note(f"{error.sentence.rstrip('.')}; the start was left out.")
-        return {}
 
 
 def _with_rows(spec: Spec, link: url.Link) -> Spec:

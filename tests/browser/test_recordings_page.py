@@ -128,27 +128,3 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
     until(lambda: not (folder / ".lock").exists(), 30, "the recording was not finished")
     page.close()
     Recording(folder).check()
-
-
-def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open_recordings, recordings):
-    page = open_recordings("&runs=one")
-    page.get_by_role("link", name="Start a new run from its last points").click()
-    page.locator(".statement").first.wait_for(timeout=60_000)
-    statement = "the last points of the recording one"
-    until(lambda: page.get_by_text(statement).first.is_visible(), 30, "nothing says where the chains set out")
-    query = parse_qs(page.evaluate("location.search").removeprefix("?"))
-    assert (query["start"], query["target"], query["sampler"], query["seed"]) == (["one"], ["banana"], ["hmc"], ["2"])
-    assert "draws" not in query
-    assert len(query["start_sha256"][0]) == 12
-    shutil.rmtree(recordings / "one")  # the page has the points
-    lab = Lab(page).ready()
-    lab.press("Play")
-    until(lambda: lab.number("step") > 40, 30, "it does not play")
-    lab.press("Restart")
-    until(lambda: lab.number("step") < 40, 30, "it did not begin anew")
-    lab.press("Play")
-    until(lambda: lab.number("step") > 40, 30, "it does not play again")
-    lab.pick("Target", "Gaussian")
-    until(lambda: "start=" not in page.evaluate("location.search"), 20, "another target sets out from the same points")
-    until(lambda: page.get_by_text("cannot start from the points").first.is_visible(), 20, "nothing says so")
-    page.close()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import bnnviz
-from bnnviz.engine.run.start_points import StartPoints
+from bnnviz.engine.run.start_points import unpacked
 from bnnviz.errors import BnnvizError
 
 torch.manual_seed(0)
@@ -69,7 +69,7 @@ def test_chains_begin_at_the_weights_of_the_module(prior: str) -> None:
     target = bnnviz.BNN(module, (X, Y), prior=prior, prior_sd=0.7, noise="learned")
     for given, weights in (("module", module.state_dict()), (other, other), ([other, other], other)):
         run = bnnviz.start(target, "hmc", start=given, paused=True, **FEW)
-        points = StartPoints.unpack(run.spec.start_points).x
+        points = unpacked(run.spec.start_points)
         run.stop()
         assert not points[:, 13:].any()
         for name, value in weights.items():

@@ -245,7 +245,6 @@ class Sidebar(SpecSidebar):
             catalogue["samplers"], "Sampler", self._titles, self._renew, self._sampler_changed, spec.sampler, apart=True
         )
         self.bar += [self.sampler.select, self.sampler.foremost]
-        self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
         sampler, run = (section("SAMPLER"), self.sampler.root), (section("RUN"), self._run.root)
         self.root = column(self.tools, section("TARGET"), self.target.root, *sampler, *run)
         self.show(spec)
@@ -315,21 +314,15 @@ class Sidebar(SpecSidebar):
         settings = self.target.controls.values() | self._point_settings(points)
         if settings.get("data") not in self._attached:
             self.spec = self.spec.replace(file=None, attachment=None)
-        spec = self.spec.replace(
+        return self.spec.replace(
             target=self.target.name,
             target_settings=settings,
             sampler=self.sampler.name,
             settings=self.sampler.controls.values(),
             **self._run.values(),
+            start=None,
+            start_points=None,
         )
-        return spec if self._keeps_start(spec) else spec.replace(start=None, start_points=None)
-
-    def _keeps_start(self, spec: Spec) -> bool:
-        """Return whether points of a recording are still points of the target, as far as the catalogue knows."""
-        before = self.spec
-        if spec.target != before.target:
-            return False
-        return self._dims[spec.target] is not None or spec.target_settings == before.target_settings
 
 
 def first_run(spec: Any) -> Spec:

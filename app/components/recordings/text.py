@@ -59,9 +59,6 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
     if not progress["finished"] and in_lab:
         query = url.query_text({"page": "lab", "recording": recording.name, **flags})
         links.append((query, "Resume in the Lab"))
-    if recording.whole and recording.plain and in_lab:
-        query = url.query_text({"page": "lab", "start": recording.name, **flags})
-        links.append((query, "Start a new run from its last points in the Lab"))
     if found is not None:
         links.append((found.query(flags), f"Run it again in {found.title}"))
     text += "".join(f" <a href='?{html.escape(query, quote=True)}'>{words}</a>." for query, words in links)
@@ -71,7 +68,7 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
 def _settings(spec: Spec) -> str:
     settings = {"target": spec.target, **spec.target_settings, "sampler": spec.sampler, **spec.settings}
     if spec.start is not None:
-        settings["start"] = f"{spec.start['points']} of {spec.start['recording'] or 'a run that was not recorded'}"
+        settings["start"] = "given"
     settings |= {"chains": spec.chains, "draws": spec.draws, "seed": spec.seed}
     return ", ".join(f"{name} {_text(value)}" for name, value in settings.items() if value is not None)
 

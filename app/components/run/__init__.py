@@ -1,1 +1,1 @@
-"""Drive a run and share it: transport, recording, warm start, sharing."""
+"""Drive a run and share it: transport, recording, sharing."""

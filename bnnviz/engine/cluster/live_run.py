@@ -116,7 +116,6 @@ class LiveRun:
         """Build the run and its host."""
         from bnnviz.engine.recording import reader
         from bnnviz.engine.recording.resume import resume
-        from bnnviz.engine.recording.warm_start import resolved
 
         self._runs.check_room()
         module, name = factory.split(":")
@@ -127,7 +126,7 @@ class LiveRun:
         if run is None and origin is not None:
             run = resume(reader.place(origin))
         elif run is None:
-            run = run_class(spec if getattr(spec, "start", None) is None else resolved(spec.checked()))
+            run = run_class(spec)
         if restore:
             self.resumed = int(run.steps)
         for each in run.runs:  # a page does not wait for a compiler

@@ -13,6 +13,7 @@ from bnnviz.specs.forms import (
     is_amount,
     is_change,
     is_count,
+    is_digest,
     is_flag,
     is_message,
     is_name,
@@ -45,7 +46,6 @@ _MOST_SHRINK, _FREE = 200, 1 << 26
 _CODECS = frozenset({"bytes", "crc32c", "vlen-utf8", "zstd"})
 _DESCRIPTION = "zarr.json"
 _MOST_TEXT = 1 << 26  # maximum bytes of a description
-_is_digest = matches(re.compile(r"[0-9a-f]{64}"))
 _is_checkpoint = matches(re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}"))
 HEADER_FORM = {
     "bnnviz": is_name,
@@ -58,10 +58,9 @@ HEADER_FORM = {
     "kernel": is_name,
     "steps": is_count,
     "stats": is_object,
-    "data_sha256": or_none(_is_digest),
-    "start_sha256": or_none(_is_digest),
+    "data_sha256": or_none(is_digest),
 }
-_CHECKPOINT = {"file": _is_checkpoint, "step": is_count, "size": is_count, "sha256": _is_digest}
+_CHECKPOINT = {"file": _is_checkpoint, "step": is_count, "size": is_count, "sha256": is_digest}
 PROGRESS_FORM = {
     "counts": list_of(is_count, least=1),
     "alive": list_of(is_flag, least=1),

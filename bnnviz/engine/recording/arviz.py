@@ -31,7 +31,6 @@ def header(run: AnyRun) -> dict[str, Any]:
     """Return the data to repeat the run: spec, change log, device, versions."""
     import torch
 
-    points = run.begun.start_points
     return {
         "bnnviz": VERSION,
         "torch": torch.__version__,
@@ -44,7 +43,6 @@ def header(run: AnyRun) -> dict[str, Any]:
         "notes": [note.to_json() for note in run.notes],
         "stats": run.stats,
         "data_sha256": data_checksum(run.target),
-        "start_sha256": None if points is None else hashlib.sha256(points).hexdigest(),
     }
 
 

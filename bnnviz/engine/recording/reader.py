@@ -35,7 +35,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
 from bnnviz.messages import Message
 from bnnviz.specs.forms import Check, unfit
-from bnnviz.specs.run import RECORDING, Spec
+from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,11 +45,12 @@ HEADER, PROGRESS, SUMMARY, FILE = "header.json", "progress.json", "summary.json"
 START = "start.bin"
 _MOST_TEXT = 1 << 26  # maximum bytes of a JSON file
 _MOST_NAME = 255  # bytes of a file's name
+_NAME = re.compile(r"[^\W_][\w .+=,@()-]{0,99}")
 
 
 def place(name: str) -> Path:
     """Return the folder of a recording with this name, existing or not."""
-    if not RECORDING.fullmatch(name) or name.endswith((".", " ")) or len(name.encode()) > _MOST_NAME:
+    if not _NAME.fullmatch(name) or name.endswith((".", " ")) or len(name.encode()) > _MOST_NAME:
         raise BnnvizError(
             f"{name[:100]!r} cannot name a recording: take letters, digits, spaces and . _ + = , @ ( ) -, at most 100"
             " of them, a letter or digit first.",
@@ -104,7 +105,7 @@ def find(word: str | Path) -> Path:
 
 def is_recording_name(word: str | Path) -> bool:
     """Return whether a word is the name of a recording."""
-    return RECORDING.fullmatch(str(word)) is not None and place(str(word)).is_dir()
+    return _NAME.fullmatch(str(word)) is not None and place(str(word)).is_dir()
 
 
 @dataclass(frozen=True)
@@ -175,10 +176,8 @@ class Recording:
 
     def start_points(self) -> bytes | None:
         """Return the recorded starting points, packed; None if the run chose them itself."""
-        digest = self.header["start_sha256"]
-        if digest is None:
-            return None
-        return self.part(START, digest)
+        digest = self.header["spec"].get("start")
+        return None if digest is None else self.part(START, digest)
 
     def spec(self, begun: bool = False) -> Spec:
         """Return the run's spec after all changes, or with ``begun`` the initial spec, with all its data."""
@@ -209,11 +208,6 @@ class Recording:
         paths = {name: f"{SAMPLE_STATS}/{name}" for name in found if name.isidentifier() and name != "chain"}
         read = {name: self._array(path, most) for name, path in paths.items() if path != LOG_WEIGHT}
         return {name: values for name, values in read.items() if values is not None}
-
-    @property
-    def plain(self) -> bool:
-        """Whether its draws are written and unweighted."""
-        return (self.folder / DRAWS / X).is_dir() and not (self.folder / DRAWS / LOG_WEIGHT).is_dir()
 
     def names(self) -> list[str]:
         """Return a label for each coordinate of the draws."""

@@ -242,7 +242,6 @@ def frames_of(
 
 def _begin(past: PastRun) -> tuple[AnyRun, str]:
     """Return the run at its start, and a message on its device."""
-    from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.run.device import choose_device
     from bnnviz.engine.viewed_run import ViewedRun
 
@@ -255,7 +254,7 @@ def _begin(past: PastRun) -> tuple[AnyRun, str]:
     if any("kernel" in settings for _, settings in past.changes):
         # The change log has the step at which compilation took effect.
         spec = spec.replace(kernel="eager")
-    return ViewedRun(resolved(spec.checked(past.target is not None)), target=past.target), note
+    return ViewedRun(spec, target=past.target), note
 
 
 @dataclass

@@ -189,11 +189,6 @@ class TargetFingerprint:
             )
 
 
-def saved_state(data: bytes) -> dict[str, Any] | None:
-    """Return the sampler's state in a checkpoint, as dicts; None before the first step."""
-    return unpack(data, _VERSION, "start the run again").get("kernel")
-
-
 class Restorable(KeptDraws):
     """Write a run to a checkpoint and restore it; its attributes are those of `Run`."""
 

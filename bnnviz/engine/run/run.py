@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ from bnnviz.engine.run.initialization import (
     random_points,
     refit,
 )
-from bnnviz.engine.run.start_points import StartPoints, attached, held
+from bnnviz.engine.run.start_points import unpacked
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 from bnnviz.samplers import warmup
@@ -61,8 +61,7 @@ class Run(Restorable):
         self, spec: Spec, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None
     ) -> None:
         self.own_target = target is not None
-        spec = spec.checked(self.own_target)
-        self.spec = self.begun = spec = attached(spec, held(spec))
+        self.spec = self.begun = spec = spec.checked(self.own_target)
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
         # Other runs may use the same network or instance at the same time.
@@ -76,14 +75,7 @@ class Run(Restorable):
         self.phase, self.steps, self.gradients = "start", 0, 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
         self.notes: list[Message] = []
-        self._learned: Mapping[str, np.ndarray] = {}
-        self._points: torch.Tensor | None = None  # (chains, dim), given by a recording
-        if spec.start_points is not None:
-            points = StartPoints.unpack(spec.start_points)
-            points.check(self.target.dim)
-            self.notes += points.remarks(spec)
-            self._learned = points.learned if points.warmed_up(spec) else {}
-            self._points = torch.as_tensor(points.dealt(spec.chains)).to(self.device, self.dtype)
+        self._points = None if spec.start_points is None else self._given_points(spec.start_points)
         self.error: Message | None = None
         self.generation, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
         self.alive = np.ones(spec.chains, dtype=bool)
@@ -207,6 +199,19 @@ class Run(Restorable):
         for listener in self.on_work:
             listener()
 
+    def _given_points(self, content: bytes) -> torch.Tensor:
+        """Return one given point per chain (chains, dim), in turn: with more chains some share a point."""
+        points = unpacked(content)
+        if points.shape[1] != self.target.dim:
+            raise BnnvizError(
+                f"The given start has {points.shape[1]} dimensions, but this target has {self.target.dim}: give points"
+                " with the same number of dimensions.",
+                "start",
+            )
+        self.notes.append(Message("given_start"))
+        chosen = points[np.arange(self.spec.chains) % len(points)]
+        return torch.as_tensor(chosen).to(self.device, self.dtype)
+
     def _set_out(self, start: Start) -> None:
         self.sampler.check(self.target)
         mode = start.mode
@@ -219,10 +224,6 @@ class Run(Restorable):
             self.notes += of_given_points(self.target, self._points)
         if self._points is not None and not torch.allclose(self.state.x, self._points):
             self.notes.append(Message("other_start", sampler=self.sampler.title))
-        warmed_up = self.sampler.adapted(self.numbers, self.state, self._learned) if self._learned else None
-        if warmed_up is not None:
-            self.state = warmed_up
-            self.notes.append(Message("kept_adaptation"))
         self._search = None
         self.phase = "tuning"
         self.waiting.tuning_since = self.seconds

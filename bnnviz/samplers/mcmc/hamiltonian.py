@@ -17,10 +17,8 @@ automatic parameter tuning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -272,25 +270,6 @@ class Hamiltonian(Discrete):
         if stage is None or not self.warmup_moves:
             return 1.0
         return min((sum(self._windows[: stage.number]) + stage.moves) / self.warmup_moves, 1.0)
-
-    @classmethod
-    def learned(cls, adaptation: dict[str, Any]) -> dict[str, np.ndarray]:
-        """Return step size and metric by the names of their fields; empty before the end of the warm-up."""
-        if adaptation["stage"] is not None:
-            return {}
-        metric = dict(adaptation["metric"])
-        factor = metric.pop("factor")
-        parts = {"step_size": adaptation["step_size"]} | metric
-        parts |= factor if isinstance(factor, dict) else {} if factor is None else {"factor": factor}
-        return {name: torch.as_tensor(part, dtype=torch.float64).cpu().numpy() for name, part in parts.items()}
-
-    def adapted(self, rng: RandomNumbers, state: Any, learned: Mapping[str, np.ndarray]) -> SamplerState | None:
-        """Return the state with the step size and metric of another run; None for a metric of another form."""
-        metric = state.adaptation.metric.of_arrays(learned)
-        if metric is None or "step_size" not in learned:
-            return None
-        adaptation = StepSizeAndMetric(float(learned["step_size"]), metric, None)
-        return self.resume(rng, state._replace(adaptation=adaptation))
 
     def freeze(self, rng: RandomNumbers, state: Any) -> SamplerState:
         """Return the state with the step size whose acceptance is target_accept."""

@@ -15,10 +15,8 @@ do not move contribute nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -72,16 +70,6 @@ class Metric(NamedTuple):
             return None
         dtype = self.scale.dtype
         return Metric(scale.to(dtype), None if self.factor is None else root.to(dtype))
-
-    def of_arrays(self, arrays: Mapping[str, np.ndarray]) -> Metric | None:
-        """Return the metric with these values of its fields and those of its factor; None if the form differs."""
-        like = self.factor._asdict() if isinstance(self.factor, LowRank) else {"factor": self.factor}
-        like = {"scale": self.scale} | {name: tensor for name, tensor in like.items() if tensor is not None}
-        if set(arrays) - {"step_size"} != set(like) or any(arrays[name].shape != like[name].shape for name in like):
-            return None
-        found = {name: tensor.new_tensor(arrays[name]) for name, tensor in like.items()}
-        scale = found.pop("scale")
-        return Metric(scale, LowRank(**found) if isinstance(self.factor, LowRank) else found.get("factor"))
 
     def learned(self, sums: WindowSums) -> Metric:
         """Return the metric learned from a window of the warm-up; this one if nothing has moved."""
