@@ -13,7 +13,7 @@ import typer
 
 from bnnviz import optional
 from bnnviz.cli.options import Insecure, Json, Scheduler, examples, figure_place
-from bnnviz.cli.output import INTERRUPTED, console, print_json, print_rows, progress, raise_interrupt, say, table, text
+from bnnviz.cli.output import INTERRUPTED, console, print_json, progress, raise_interrupt, say, table, text
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -34,14 +34,10 @@ app = typer.Typer()
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
         "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
         "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
-        "bnnviz reproduce pdmp-table2 --scale paper --pilot",
     ),
 )
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="Its name, from bnnviz list papers.")],
-    pilot: Annotated[
-        bool, typer.Option("--pilot", help="Only estimate hours and memory, from a few moves of each case.")
-    ] = False,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
     data: Annotated[str | None, typer.Option(metavar="NAME", help="Which part, of a table of data sets.")] = None,
     scale: Annotated[
@@ -62,9 +58,6 @@ def reproduce(
     from bnnviz.experiments import record
 
     found = experiments.find(experiment).at(data, scale)
-    if pilot:
-        _estimate(found, repetitions, as_json)
-        return
     # Results are cached: missing figures would be cached as missing.
     optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
     found.check()
@@ -121,25 +114,9 @@ def _announce(experiment: Experiment, repetitions: int | None, cluster: Client |
     text = f"{experiment.title}: {runs} runs" + (f", {kept} of them kept from before" if kept else "")
     if cluster is not None:
         text += f", {sum(cluster.nthreads().values())} at a time"
-    elif experiment.scale == "paper" and kept < runs:
-        from bnnviz.experiments.pilot import pilot  # with torch
-
-        text += f"; {pilot(experiment, repetitions).text}"
     elif experiment.minutes is not None:
         text += f"; about {experiment.minutes * (runs - kept) / experiment.runs():.0f} min on 2 cores"
     print(f"{experiment.doc}\n{text}.", file=sys.stderr, flush=True)
-
-
-def _estimate(found: Experiment, repetitions: int | None, as_json: bool) -> None:
-    """Print the time and memory that an experiment takes here."""
-    from bnnviz.experiments.pilot import pilot  # with torch
-    from bnnviz.experiments.record import part_of
-
-    cost = pilot(found, repetitions)
-    name = " ".join([found.name, *(f"--{key} {value}" for key, value in part_of(found).items())])
-    row = {"experiment": name, "runs": found.runs(repetitions), **cost.row()}
-    say(f"{name}: {cost.text}")
-    print_rows([row], as_json, row, [[str(value) for value in row.values()]])
 
 
 # --- tables

@@ -9,7 +9,6 @@ of the PDMP paper (``<!-- editions: EXPERIMENT DATA -->``), and ``<!-- end -->``
 
 from __future__ import annotations
 
-import csv
 import html as escaping
 import math
 import re
@@ -24,7 +23,6 @@ from bnnviz.experiments.record import Record, records
 from bnnviz.experiments.table import AGREE, DIFFER, UNTESTED, Result, results, summary
 
 DOCS = Path(__file__).parents[2] / "docs"
-COSTS = Path(__file__).parent / "costs.csv"
 KEY = "Ours ± standard error = the paper's ± standard error; = agree, ≠ differ, ? untested; z in standard errors."
 _SIGNS = {AGREE: "=", DIFFER: "≠", UNTESTED: "?", "": "?"}
 _MARK = re.compile(r"(<!-- (record|editions): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -33,7 +31,7 @@ _EDITIONS = ("first", "corrected")
 _INTRO = """# The papers' tables, and ours
 
 This page is written by `python -m bnnviz.experiments.render`. The page *Papers* of the dashboard has the figures too.
-`bnnviz reproduce NAME` repeats an experiment, and `bnnviz reproduce NAME --pilot` estimates its time and memory.
+`bnnviz reproduce NAME` repeats an experiment.
 [The corrigendum](corrigendum.md) lists errors in the papers.
 
 z is the difference in standard errors. It has both errors and the rounding of the printed value. The printed standard
@@ -114,7 +112,6 @@ def papers() -> str:
     others = sum(bool(known[e.name]) for e in EXPERIMENTS.values() if e not in printed)
     parts = [_INTRO, f"All printed values with one of ours: {total}. {others} more figures have no printed values.\n"]
     parts.append(markdown(("experiment", "place", "runs of a case", "CPU hours", "printed values"), lines) + "\n")
-    parts.append(_costs())
     tested = [e for e in EXPERIMENTS.values() if {AGREE, DIFFER} & {result.verdict for result in measured[e.name]}]
     for paper in PAPERS:
         shown = [e for e in tested if paper_of(e) is paper]
@@ -138,19 +135,6 @@ def _section(experiment: Experiment, found: list[Result]) -> str:
     table = markdown(*grid([result for result in found if result.measure in printed]))
     why = f"{experiment.why}\n\n" if experiment.why else ""
     return f"### {experiment.name}: {heading(experiment)[0]}\n\n{summary(found)}. {why}{table}\n"
-
-
-def _costs() -> str:
-    """Return the table of estimated costs at large scales."""
-    with COSTS.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    head = ("command", "CPU hours", "GB", "device")
-    lines = [(f"`{row['command']}`", row["hours"], row["gigabytes"], row["device"]) for row in rows]
-    text = (
-        "Estimated cost of some experiments that are not measured, by `--pilot`; traffic signs are random numbers."
-        " The runs of pmcnet-table10 are those of pmcnet-fig10 and pmcnet-fig11:"
-    )
-    return f"{text}\n\n{markdown(head, lines)}\n"
 
 
 # --- the tables of docs/corrigendum.md
