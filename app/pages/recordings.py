@@ -1,4 +1,4 @@
-"""Show the runs that were kept: look at them, compare them, rename, send, take in and remove them."""
+"""Show the recordings: look at one, rename, download and delete it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz import paths
-from bnnviz.engine.recording import compare, reader
-from bnnviz.engine.recording.export import ExportedDraws
+from bnnviz import diagnostics, paths
+from bnnviz.engine.recording import reader
+from bnnviz.engine.recording.export import ExportedDraws, kept
+from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
-from bnnviz.figures.marks import SERIES as MOST
 from bnnviz_app.components.recordings.actions import RecordingActions
 from bnnviz_app.components.recordings.listing import RecordingList
-from bnnviz_app.components.recordings.text import about, results
+from bnnviz_app.components.recordings.text import NONE, about, results
 from bnnviz_app.components.still import still
 from bnnviz_app.components.widgets import Message, ReaderChoice, Text, WideColumn, button
 from bnnviz_app.pages.base import TextPage
@@ -38,20 +38,21 @@ _LIST, _SHOWN = (
     },
     {"flex": "1 1 520px", "min-width": "0"},
 )
+_MOST_NUMBERS = 20_000_000  # of draws in figures
 _SHEETS = [SHEETS["text"], styles(__file__)["text"]]
 
 
 class RecordingsPage(TextPage):
     """Show the recordings."""
 
-    name, listed = "recordings", "runs"
+    name, listed = "recordings", "open"
 
     def __init__(self, dark: bool, flags: Mapping[str, str], chosen: Sequence[str]) -> None:
         super().__init__(dark, flags)
         self.list = RecordingList(self._show)
         self._message = Message(margin=(0, 2, 8, 2), stylesheets=_SHEETS)
         self.actions = RecordingActions(self.list, self._message.say, self._reload)
-        self._kept: dict[str, ExportedDraws] = {}
+        self._kept: ExportedDraws | None = None
         look = {"size": "small", "width": 230, "margin": (6, 14, 4, 2), "searchable": True}
         self._coordinate, self._against = (pmui.Select(label=name, **look) for name in ("Coordinate", "Against"))
         self._choice = ReaderChoice((self._coordinate, self._against), lambda event: self._draw())
@@ -61,7 +62,7 @@ class RecordingsPage(TextPage):
         self.figures = WideColumn()
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
-            "<p>Runs on disk. Choose one to see its results, or several to compare them.<br>Folder:"
+            "<p>Runs on disk. Choose one to see its results.<br>Folder:"
             f" <code>{html.escape(str(paths.recordings()))}</code>.</p>"
         )
         again = button("Refresh", lambda: self._reload(self.list.chosen), margin=(6, 2), min_height=32, align="center")
@@ -74,44 +75,43 @@ class RecordingsPage(TextPage):
         self._lay_out(head, self._message.root, body)
         self._outer.append(self.actions.dialog.root)
         super()._dress()
-        self._reload(chosen)
+        self._reload(chosen[0] if chosen else None)
 
     def _pane(self, **params: Any) -> Text:
         return Text(stylesheets=_SHEETS, **params)
 
-    def _reload(self, chosen: Sequence[str]) -> None:
+    def _reload(self, chosen: str | None) -> None:
         self.list.fill(list(reader.recordings()), chosen)
         self._show()
 
     def _show(self) -> None:
-        """Show the selection: nothing, one recording, or a comparison of several."""
-        names = self.list.chosen
-        found = [self.list.found[name][0] for name in names]
+        """Show the chosen recording."""
+        name = self.list.chosen
         self.actions.show()
-        try:
-            self._text.object = about(found, MOST, self.carried)
-            self._table.object = results(found)
-            self._kept = {recording.name: compare.readable(recording) for recording in found[:MOST]}
-        except BnnvizError as error:
-            self._text.object += f"<p class='error'>{html.escape(error.message.text)}</p>"
-            self._table.object, self._kept = "", {}
-        every = [kept.names for kept in self._kept.values()]
-        common = set.intersection(*map(set, every)) if every else set()
-        shared = [name for name in every[0] if name in common] if every else []
-        self._quantity.visible = bool(shared)
-        value = self._coordinate.value if self._coordinate.value in shared else (shared[0] if shared else None)
-        others = [name for name in shared if name != value]
-        against = self._against.value if self._against.value in others else (others[0] if others else None)
+        self._text.object, self._table.object, self._kept = NONE, "", None
+        if name is not None:
+            recording = self.list.found[name]
+            try:
+                self._text.object = about(recording, self.carried)
+                self._table.object = results(recording)
+                self._kept = _readable(recording)
+            except BnnvizError as error:
+                self._text.object += f"<p class='error'>{html.escape(error.message.text)}</p>"
+        names = [] if self._kept is None else self._kept.names
+        self._quantity.visible = bool(names)
+        value = self._coordinate.value if self._coordinate.value in names else next(iter(names), None)
+        others = [each for each in names if each != value]
+        against = self._against.value if self._against.value in others else next(iter(others), None)
         with self._choice.setting():
-            self._coordinate.param.update(options=shared, value=value)
-            self._against.param.update(options=others, value=against, visible=len(found) == 1 and bool(others))
+            self._coordinate.param.update(options=names, value=value)
+            self._against.param.update(options=others, value=against, visible=bool(others))
         self._draw()
-        self.narrator.say(f"{len(names)} recordings chosen")
+        self.narrator.say("no recording chosen" if name is None else f"{name} chosen")
         self._readdress()
 
     def _draw(self) -> None:
-        label = self._coordinate.value
-        if not self._kept or label is None or any(label not in kept.names for kept in self._kept.values()):
+        label, draws = self._coordinate.value, self._kept
+        if draws is None:
             self.figures[:] = []
             self._words.object = ""
             return
@@ -119,24 +119,38 @@ class RecordingsPage(TextPage):
         from bnnviz.figures import sources
 
         plots.use("bokeh")
-        ess = {name: compare.ess(kept, label) for name, kept in self._kept.items()}
-        known = [f"{html.escape(name)}: ESS {one:,.0f}" for name, one in ess.items() if one == one]
-        self._words.object = f"<p>{html.escape(label)}. {'; '.join(known)}{'.' if known else ''}</p>"
-        against = self._against.value if self._against.value != label else None
-        found = [sources.exported(name, each) for name, each in self._kept.items()]
-        alone = against is not None and len(found) == 1
-        figures = [plots.pair(found, [label, against], dark=self.dark)] if alone else []
+        ess = ""
+        if draws.log_weights is None:
+            values = draws.draws[..., draws.names.index(label)].astype(float)
+            ess = f" ESS {diagnostics.ess(values):,.0f}."
+        self._words.object = f"<p>{html.escape(label)}.{ess}</p>"
+        found = sources.exported(self.list.chosen, draws)
+        against = self._against.value
+        figures = [] if against in (None, label) else [plots.pair(found, [label, against], dark=self.dark)]
         figures += [plots.trace(found, label, dark=self.dark), plots.density(found, label, dark=self.dark)]
-        if all(each.log_weights is None for each in found):
+        if draws.log_weights is None:
             figures.append(plots.acf(found, label, dark=self.dark))
         self.figures[:] = [still(figure) for figure in figures]
 
     def _in_address(self) -> dict[str, str]:
-        return {self.listed: ",".join(self.list.chosen)} if self.list.chosen else {}
+        return {} if self.list.chosen is None else {self.listed: self.list.chosen}
 
     def _dress(self) -> None:
         super()._dress()
         self._show()
+
+
+def _readable(recording: Recording) -> ExportedDraws:
+    """Return a recording's draws for figures."""
+    recording.check_written()
+    numbers = recording.whole * len(recording.progress["counts"]) * len(recording.names())
+    if numbers > _MOST_NUMBERS:
+        raise BnnvizError(
+            f"{recording.name} has {numbers:,} numbers, more than a page reads; look at it in Python"
+            f" (bnnviz.recording({recording.name!r})).",
+            "run",
+        )
+    return kept(recording)
 
 
 build = RecordingsPage.build

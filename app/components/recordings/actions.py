@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import io
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ class RecordingActions:
         self,
         listing: RecordingList,
         say: Callable[[str, bool], None],
-        on_change: Callable[[Sequence[str]], None],
+        on_change: Callable[[str | None], None],
     ) -> None:
         self._list, self._say, self._on_change = listing, say, on_change
         field = {"size": "small", "margin": (6, 6, 4, 2)}
@@ -50,16 +50,16 @@ class RecordingActions:
         self.dialog = Dialog("Delete this recording?", self._confirmation)
 
     def show(self) -> None:
-        """Offer the actions on the chosen recordings."""
-        names = self._list.chosen
-        self.root.visible = len(names) == 1
-        if len(names) == 1:
-            self._new_name.param.update(value=names[0], value_input=names[0])
+        """Offer the actions on the chosen recording."""
+        name = self._list.chosen
+        self.root.visible = name is not None
+        if name is not None:
+            self._new_name.param.update(value=name, value_input=name)
         self._name_file()
 
     def _name_file(self) -> None:
-        if len(self._list.chosen) == 1:
-            self._download.filename = self._list.chosen[0] + suffix(self._form.value)
+        if self._list.chosen is not None:
+            self._download.filename = self._list.chosen + suffix(self._form.value)
 
     def _confirmation(self) -> list[Any]:
         yes = button("Delete it for good", self._delete, color="error", variant="contained", margin=4)
@@ -67,21 +67,21 @@ class RecordingActions:
         return [self._question, pn.Row(no, yes)]
 
     def _rename(self) -> None:
-        (name,), new = self._list.chosen, (self._new_name.value_input or "").strip()
-        self._change(lambda: reader.rename(name, new), f"{name} is now {new}.", [new])
+        name, new = self._list.chosen, (self._new_name.value_input or "").strip()
+        self._change(lambda: reader.rename(name, new), f"{name} is now {new}.", new)
 
     def _ask(self) -> None:
-        (name,) = self._list.chosen
-        size = self._list.found[name][0].size / 1e6
+        name = self._list.chosen
+        size = self._list.found[name].size / 1e6
         self._question.object = f"<p><b>{html.escape(name)}</b>, {size:,.1f} MB. This cannot be undone.</p>"
         self.dialog.show()
 
     def _delete(self) -> None:
         self.dialog.show(False)
-        for name in self._list.chosen[:1]:
-            self._change(lambda name=name: reader.delete(name), f"{name} was deleted.", [])
+        name = self._list.chosen
+        self._change(lambda: reader.delete(name), f"{name} was deleted.", None)
 
-    def _change(self, change: Callable[[], None], sentence: str, chosen: Sequence[str]) -> None:
+    def _change(self, change: Callable[[], None], sentence: str, chosen: str | None) -> None:
         """Change the recordings, and report the result or the error."""
         try:
             change()
@@ -93,8 +93,7 @@ class RecordingActions:
 
     def _packed(self) -> io.BytesIO:
         """Return the chosen recording in the chosen form; show errors on the page."""
-        (name,) = self._list.chosen
-        recording = self._list.found[name][0]
+        recording = self._list.found[self._list.chosen]
         try:
             with tempfile.TemporaryDirectory() as scratch:
                 out = Path(scratch) / "out"

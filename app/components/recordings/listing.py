@@ -1,4 +1,4 @@
-"""List the recordings: search them, choose one or several."""
+"""List the recordings: search them and choose one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from datetime import datetime
 import panel_material_ui as pmui
 
 from bnnviz.engine.recording.reader import Recording
-from bnnviz_app.components.widgets import Text, WideColumn
+from bnnviz_app.components.widgets import ReaderChoice, Text, WideColumn
 from bnnviz_app.theme import styles
 
 _MOST = 60  # shown at a time; the search finds the others
 _STYLES = styles(__file__)
+_SMALL = {"fontSize": "13px", "lineHeight": 1.35, "whiteSpace": "pre-line", "overflowWrap": "anywhere"}
 
 
 class RecordingList:
@@ -21,8 +22,9 @@ class RecordingList:
 
     def __init__(self, on_chosen: Callable[[], None]) -> None:
         self._on_chosen = on_chosen
-        self.found: dict[str, tuple[Recording, str | None]] = {}
-        self._boxes: dict[str, pmui.Checkbox] = {}
+        self._labels: dict[str, str] = {}  # of the readable ones
+        self.found: dict[str, Recording] = {}
+        self.chosen: str | None = None
         self.search = pmui.TextInput(
             label="Search",
             placeholder="a name, a sampler, a data set",
@@ -31,52 +33,41 @@ class RecordingList:
             min_height=46,
         )
         self.search.param.watch(lambda event: self._show(), "value_input")
-        self._rows = WideColumn()
-        self._count = Text(margin=(4, 8), stylesheets=[_STYLES["row"]])
-        self.root = WideColumn(self.search, self._count, self._rows)
+        look = {"& .MuiFormControlLabel-root": {"marginBottom": "8px"}, "& .MuiFormControlLabel-label": _SMALL}
+        self._names = pmui.RadioBoxGroup(options={}, sx=look, size="small", sizing_mode="stretch_width")
+        self._choice = ReaderChoice((self._names,), lambda event: self._choose(event.new))
+        self._count, self._broken = (Text(margin=(4, 8), stylesheets=[_STYLES["row"]]) for _ in range(2))
+        self.root = WideColumn(self.search, self._count, self._names, self._broken)
 
-    @property
-    def chosen(self) -> list[str]:
-        """Names of the chosen recordings in the order of the list."""
-        return [name for name, box in self._boxes.items() if box.value]
-
-    def fill(self, found: Sequence[tuple[Recording, str | None]], chosen: Sequence[str]) -> None:
+    def fill(self, found: Sequence[tuple[Recording, str | None]], chosen: str | None) -> None:
         """Update the list."""
-        self.found = {recording.name: (recording, wrong) for recording, wrong in found}
-        self._boxes = {}
-        for name, (_, wrong) in self.found.items():
-            look = {"disabled": wrong is not None, "margin": (2, 0, 0, 4), "min_height": 30}
-            box = self._boxes[name] = pmui.Checkbox(label=name, value=name in chosen and wrong is None, **look)
-            box.param.watch(lambda event: self._on_chosen(), "value")
+        self.found = {recording.name: recording for recording, wrong in found if wrong is None}
+        self._labels = {name: "\n".join([name, " · ".join(_facts(one))]) for name, one in self.found.items()}
+        # Their location is known.
+        broken = (wrong.replace(str(one.folder), one.name) for one, wrong in found if wrong is not None)
+        lines = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in broken)
+        self._broken.object = f"<div class='wrong'>{lines}</div>"
+        self.chosen = chosen if chosen in self.found else None
         self._show()
+
+    def _choose(self, name: str | None) -> None:
+        self.chosen = name
+        self._on_chosen()
 
     def _show(self) -> None:
         words = (self.search.value_input or "").lower().split()
-        shown = [name for name in self.found if all(word in self._text(name).lower() for word in words)]
-        kept = shown[:_MOST]
-        self._rows[:] = [self._row(name) for name in kept]
-        if not self.found:
+        shown = {text: name for name, text in self._labels.items() if all(word in text.lower() for word in words)}
+        options = dict(list(shown.items())[:_MOST])
+        with self._choice.setting():
+            self._names.param.update(options=options, value=self.chosen if self.chosen in options.values() else None)
+        if not self._labels:
             text = "No recordings yet."
         elif not shown:
             text = "No recording has all of these words."
         else:
             more = f", the first {_MOST} of them here" if len(shown) > _MOST else ""
-            text = f"{len(shown)} of {len(self.found)} recordings{more}"
-        self._count.object = f"<div>{html.escape(text)}</div>"
-
-    def _row(self, name: str) -> WideColumn:
-        recording, wrong = self.found[name]
-        if wrong is None:
-            about = " · ".join(html.escape(part) for part in _facts(recording))
-        else:
-            short = wrong.replace(str(recording.folder), name)  # its location is known
-            about = f"<span class='wrong'>{html.escape(short)}</span>"
-        text = Text(f"<div>{about}</div>", margin=(0, 6, 6, 38), stylesheets=[_STYLES["row"]])
-        return WideColumn(self._boxes[name], text)
-
-    def _text(self, name: str) -> str:
-        recording, wrong = self.found[name]
-        return " ".join([name, *(_facts(recording) if wrong is None else ["broken", wrong])])
+            text = f"{len(shown)} of {len(self._labels)} recordings{more}"
+        self._count.object = f"<div>{text}</div>"
 
 
 def _facts(recording: Recording) -> list[str]:

@@ -1,50 +1,52 @@
-"""Describe chosen recordings and their results in HTML."""
+"""Describe a recording and its results in HTML."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from bnnviz.engine.recording import compare
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 from bnnviz_app import deep_links
 
-
-def about(found: list[Recording], most: int, flags: Mapping[str, str]) -> str:
-    """Describe the chosen recordings."""
-    if not found:
-        return (
-            "<h2>No recording selected</h2><p>A recording keeps a run on disk while it samples. To make one, open the"
-            " Lab and choose <b>Record</b> in the menu; it appears here immediately.</p>"
-            "<p><a class='go' href='?page=lab'>Open the Lab</a></p>"
-            "<p>On the command line: <code>bnnviz sample --data concrete --record concrete</code>. If the run is"
-            " interrupted, <code>bnnviz resume concrete</code> continues it.</p>"
-        )
-    if len(found) == 1:
-        return _one(found[0], flags)
-    more = f"<p>The figures show the first {most}.</p>" if len(found) > most else ""
-    return f"<h2>{len(found)} recordings</h2>{more}"
-
-
-def results(found: list[Recording]) -> str:
-    """Compare their results in a table."""
-    if not found:
-        return ""
-    body = "".join(_line(label, values) for label, values in compare.rows(found))
-    if len(found) > 1:
-        heads = "".join(f"<th>{html.escape(one.name)}</th>" for one in found)
-        body = f"<tr><th></th>{heads}</tr>{body}"
-        differing = compare.differences(found)
-        body += "<tr class='head'><td>settings that differ</td></tr>" if differing else ""
-        body += "".join(_line(name, values) for name, values in differing)
-    return f"<div class='scroll'><table>{body}</table></div>"
+NONE = (
+    "<h2>No recording selected</h2><p>A recording keeps a run on disk while it samples. To make one, open the Lab and"
+    " choose <b>Record</b> in the menu; it appears here immediately.</p>"
+    "<p><a class='go' href='?page=lab'>Open the Lab</a></p>"
+    "<p>On the command line: <code>bnnviz sample --data concrete --record concrete</code>. If the run is interrupted,"
+    " <code>bnnviz resume concrete</code> continues it.</p>"
+)
+_SUMMARY = {
+    "draws": "draws of each chain",
+    "chains": "chains",
+    "ess_min": "smallest ESS",
+    "rhat_max": "largest R-hat",
+    "rhat_function_max": "largest R-hat of functions",
+    "weight_ess": "ESS of the weights",
+    "ess_pc1": "ESS of PC 1",
+    "ess_function_median": "ESS of functions, median",
+    "grad_evals": "gradients",
+    "seconds": "seconds",
+    "ess_per_million_grads": "ESS per million gradients",
+    "rmse": "RMSE (units of the target)",
+    "accuracy": "accuracy",
+    "nll": "NLL (on the network's scale)",
+    "ece": "calibration error (ECE)",
+}
 
 
-def _one(recording: Recording, flags: Mapping[str, str]) -> str:
-    """Describe one recording, with a link that runs its spec again."""
+def results(recording: Recording) -> str:
+    """Return a table of the known entries of a recording's summary."""
+    summary = recording.last_summary or {}
+    known = {label: summary[name] for name, label in _SUMMARY.items() if summary.get(name) is not None}
+    body = "".join(f"<tr><td>{label}</td><td>{html.escape(_text(value))}</td></tr>" for label, value in known.items())
+    return f"<table>{body}</table>"
+
+
+def about(recording: Recording, flags: Mapping[str, str]) -> str:
+    """Describe a recording, with a link that runs its spec again."""
     header, progress, name = recording.header, recording.progress, html.escape(recording.name)
     spec = Spec(**{name: value for name, value in header["spec"].items() if name != "version"})
     found = deep_links.deep_link(spec) if not header["changes"] else None
@@ -73,14 +75,7 @@ def _settings(spec: Spec) -> str:
     return ", ".join(f"{name} {_text(value)}" for name, value in settings.items() if value is not None)
 
 
-def _line(name: str, values: Sequence[Any]) -> str:
-    cells = "".join(f"<td>{html.escape(_text(value))}</td>" for value in values)
-    return f"<tr><td>{html.escape(name)}</td>{cells}</tr>"
-
-
 def _text(value: Any) -> str:
-    if value is None:
-        return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)[:60]
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -19,7 +19,7 @@ from families import QUICK, fitting, target_of
 import bnnviz
 from bnnviz import samplers
 from bnnviz.cli.main import main
-from bnnviz.engine.recording import arrays, compare, reader
+from bnnviz.engine.recording import arrays, reader
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.export import FORMS, export, to_arviz
 from bnnviz.engine.recording.reader import Recording
@@ -164,7 +164,7 @@ def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) ->
     assert before.header["spec"]["settings"]["refresh_rate"] != 2.0
     assert before.read_draws() is None
     with pytest.raises(BnnvizError, match="checkpoint"):
-        compare.readable(before)
+        before.check_written()
     assert np.array_equal(to_arviz(before).posterior.x.values, run.draws)
     recorder.close()
     assert np.array_equal(Recording(tmp_path / "run").read_draws(), run.draws)
