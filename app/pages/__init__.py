@@ -41,7 +41,7 @@ _ENTRIES = (
     ),
     PageEntry("wells", "Compare samplers of functionals and of points on a density with two wells."),
     PageEntry("papers", "Compare the papers' tables and figures with our measurements.", keeps=True),
-    PageEntry("recordings", "Find, compare and resume recorded runs.", keeps=True),
+    PageEntry("recordings", "Find, look at and resume recorded runs.", keeps=True),
 )
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 #: Pages of a class only.
