@@ -14,7 +14,7 @@ import panel_material_ui as pmui
 from bnnviz.figures.live.view import View
 from bnnviz.settings import MOST_POINTS
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import button, set_changed
+from bnnviz_app.components.widgets import set_changed
 
 PointList = list[list[float]]
 
@@ -49,7 +49,6 @@ class PointEditor(PageComponent):
         )
         self.presets = pmui.MenuButton(label="Points", items=[], variant="outlined", size="small", visible=False)
         self.presets.on_click(self._picked)
-        self._take_back = button(_UNDO, self.undo, height=26, margin=(2, 3), visible=False)
         # Empty until one of them is needed: the page is painted sooner.
         self.tools = pn.Row()
 
@@ -60,7 +59,6 @@ class PointEditor(PageComponent):
         self.presets.visible = editable
         self._past, self._moving = [], False
         self._classes = "class" in data
-        set_changed(self._take_back, visible=False)
         if not editable:
             self.rows, self.tools.visible = [], False
             return
@@ -130,9 +128,6 @@ class PointEditor(PageComponent):
                 f"Of these {len(self.rows)} points every {stride}th was kept: no more than {MOST_POINTS} can be drawn."
             )
             self.rows = self.rows[::stride]
-        if self._take_back not in self.tools:
-            self.tools.append(self._take_back)
-        set_changed(self._take_back, visible=bool(self._past))
         self._view.figure.rows = self.rows
         self._view.redraw()
         self._on_points(self.rows)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import panel_material_ui as pmui
-
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import FEWEST, MOST, START, RaceSpec
 from bnnviz.specs.run import Spec
-from bnnviz_app.components.controls.controls import Controls, folded
-from bnnviz_app.components.controls.sidebar import SpecSidebar, column, section
+from bnnviz_app.components.controls.controls import folded
+from bnnviz_app.components.controls.sidebar import CatalogueChoice, SpecSidebar, column, section
 from bnnviz_app.components.widgets import WideColumn, WideRow, button, icon_button
 from bnnviz_app.theme import entry_colour
 
 (BUDGET,) = RaceSpec.described()
-_FIELD = {"sizing_mode": "stretch_width", "size": "small"}
+_WIDE = {"width": None, "min_height": None, "sizing_mode": "stretch_width", "margin": (9, 0, 3, 8)}
 
 
 class EntryControl:
@@ -25,82 +23,53 @@ class EntryControl:
     def __init__(
         self,
         items: list[dict[str, Any]],
-        number: int,
         entry: Spec,
         on_change: Callable[[], None],
         on_remove: Callable[[EntryControl], None],
     ) -> None:
-        self._items = {item["name"]: item for item in items}
         self._on_change, self._entry = on_change, entry
-        self._controls: Controls | None = None
-        self._select = pmui.Select(
-            label=f"Sampler {number + 1}",
-            options={item["title"]: item["name"] for item in items},
-            value=entry.sampler,
-            margin=(9, 0, 3, 8),
-            **_FIELD,
+        self._choice = CatalogueChoice(
+            items, "Sampler", {}, self._picked, lambda changed: on_change(), first=entry.sampler
         )
-        self._select.param.watch(self._picked, "value")
+        self._choice.select.param.update(**_WIDE)
         self._remove = icon_button("close", "Remove this sampler", lambda: on_remove(self), margin=(12, 4, 0, 0))
-        self._under = WideColumn()
-        self.root = WideColumn(WideRow(self._select, self._remove), self._under, margin=(2, 8, 2, 12))
-        self._build()
+        self._fold = folded("Settings", lambda: [self._choice.root], gap=0)
+        self._fold.margin = 0
+        self.root = WideColumn(WideRow(self._choice.select, self._remove), self._fold, margin=(2, 8, 2, 12))
+        self.show(entry)
 
     @property
     def entry(self) -> Spec:
         """The chosen sampler; settings without a control stay unchanged."""
-        settings = self._entry.settings if self._controls is None else self._entry.settings | self._controls.values()
-        return self._entry.replace(sampler=self._select.value, settings=settings)
+        settings = self._entry.settings | self._choice.controls.values()
+        return self._entry.replace(sampler=self._choice.name, settings=settings)
 
     def __contains__(self, name: str) -> bool:
-        return name == "sampler" or any(setting["name"] == name for setting in self._offered())
+        return name == "sampler" or name in self._choice.controls
 
     def show(self, entry: Spec) -> None:
         """Show the settings of the same sampler."""
         self._entry = entry
-        if self._controls is not None:
-            self._controls.set(entry.settings)
+        self._choice.controls.set(entry.settings)
 
     def error(self, name: str, sentence: str) -> None:
         """Show an error of a setting, and unfold it."""
         self._fold.active = [0]
-        self._opened()
-        if name in self._controls:
-            self._controls.error(name, sentence)
+        if name in self._choice.controls:
+            self._choice.controls.error(name, sentence)
 
     def clear(self) -> None:
         """Remove all errors."""
-        if self._controls is not None:
-            self._controls.clear()
+        self._choice.controls.clear()
 
     def rename(self, number: int, removable: bool) -> None:
         """Take another place and colour in the race."""
-        self._select.label = f"Sampler {number + 1}"
+        self._choice.select.label = f"Sampler {number + 1}"
         self._remove.disabled = not removable
         self.root.styles = {"border-left": f"5px solid {entry_colour(number)}", "border-radius": "3px"}
 
-    def _offered(self) -> list[dict[str, Any]]:
-        settings = self._items[self._select.value]["settings"]
-        # A race has no live settings.
-        return [setting | {"live": False} for setting in settings if setting["name"] not in START]
-
-    def _build(self) -> None:
-        self._select.description = self._items[self._select.value]["doc"]
-        self._controls = None
-        self._fold = folded("Settings", lambda: [self._opened().root], gap=0)
-        self._fold.margin = 0
-        self._under[:] = [self._fold]
-
-    def _opened(self) -> Controls:
-        """Return the controls, which are made when they are first needed."""
-        if self._controls is None:
-            self._controls = Controls(self._offered(), lambda changed: self._on_change())
-            self._controls.set(self._entry.settings)
-        return self._controls
-
-    def _picked(self, event: Any) -> None:
-        self._entry = self._entry.replace(sampler=event.new, settings={})
-        self._build()
+    def _picked(self) -> None:
+        self._entry = self._entry.replace(sampler=self._choice.name, settings={})
         self._on_change()
 
 
@@ -111,7 +80,7 @@ class RaceSidebar(SpecSidebar):
 
     def __init__(self, catalogue: dict[str, Any], on_spec: Callable[[RaceSpec], None], spec: RaceSpec) -> None:
         super().__init__(catalogue, on_spec, spec, [BUDGET])
-        self._samplers = catalogue["samplers"]
+        self._samplers = [_in_race(item) for item in catalogue["samplers"]]
         self._entries: list[EntryControl] = []
         self._column = WideColumn()
         self._add = button("Add a sampler", self._append, icon="add", margin=(2, 14))
@@ -128,7 +97,7 @@ class RaceSidebar(SpecSidebar):
             for control, entry in zip(self._entries, spec.entries, strict=True):
                 control.show(entry)
             return
-        self._entries = [self._control(number, entry) for number, entry in enumerate(spec.entries)]
+        self._entries = [self._control(entry) for entry in spec.entries]
         self._arrange()
 
     def error(self, error: BnnvizError) -> bool:
@@ -139,8 +108,8 @@ class RaceSidebar(SpecSidebar):
             return True
         return super().error(error)
 
-    def _control(self, number: int, entry: Spec) -> EntryControl:
-        return EntryControl(self._samplers, number, entry, self._renew, self._take_out)
+    def _control(self, entry: Spec) -> EntryControl:
+        return EntryControl(self._samplers, entry, self._renew, self._take_out)
 
     def _arrange(self) -> None:
         self._column[:] = [entry.root for entry in self._entries]
@@ -153,7 +122,7 @@ class RaceSidebar(SpecSidebar):
         racing = {entry.entry.sampler for entry in self._entries}
         name = next((item["name"] for item in self._samplers if item["name"] not in racing), self._samplers[0]["name"])
         entry = self.spec.entries[0].replace(sampler=name, settings={})
-        self._entries.append(self._control(len(self._entries), entry))
+        self._entries.append(self._control(entry))
         self._arrange()
         self._renew()
 
@@ -174,3 +143,9 @@ class RaceSidebar(SpecSidebar):
         shared = {"target": self.target.name, "target_settings": settings, **run}
         whole = int(budget) if isinstance(budget, float) and budget.is_integer() else budget
         return type(self.spec)(tuple(entry.entry for entry in self._entries), whole).replace(**shared)
+
+
+def _in_race(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a sampler of the catalogue for a race, which has one start and no live settings."""
+    settings = [setting | {"live": False} for setting in item["settings"] if setting["name"] not in START]
+    return item | {"settings": settings, "presets": []}
