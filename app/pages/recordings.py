@@ -106,7 +106,7 @@ class RecordingsPage(TextPage):
             self._coordinate.param.update(options=names, value=value)
             self._against.param.update(options=others, value=against, visible=bool(others))
         self._draw()
-        self.narrator.say("no recording chosen" if name is None else f"{name} chosen")
+        self.narrator.say("There are no recordings." if name is None else f"{name} chosen")
         self._readdress()
 
     def _draw(self) -> None:

@@ -24,7 +24,7 @@ class RecordingList:
         self._on_chosen = on_chosen
         self._labels: dict[str, str] = {}  # of the readable ones
         self.found: dict[str, Recording] = {}
-        self.chosen: str | None = None
+        self.chosen: str | None = None  # if there are no recordings
         self.search = pmui.TextInput(
             label="Search",
             placeholder="a name, a sampler, a data set",
@@ -47,19 +47,21 @@ class RecordingList:
         broken = (wrong.replace(str(one.folder), one.name) for one, wrong in found if wrong is not None)
         lines = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in broken)
         self._broken.object = f"<div class='wrong'>{lines}</div>"
-        self.chosen = chosen if chosen in self.found else None
+        self.chosen = chosen if chosen in self.found else next(iter(self.found), None)
         self._show()
 
-    def _choose(self, name: str | None) -> None:
+    def _choose(self, name: str) -> None:
         self.chosen = name
         self._on_chosen()
 
     def _show(self) -> None:
         words = (self.search.value_input or "").lower().split()
-        shown = {text: name for name, text in self._labels.items() if all(word in text.lower() for word in words)}
-        options = dict(list(shown.items())[:_MOST])
+        shown = [name for name, text in self._labels.items() if all(word in text.lower() for word in words)]
+        # A group of radio buttons always has a choice, so the chosen recording stays in the list.
+        listed = {*shown[:_MOST], self.chosen}
+        options = {text: name for name, text in self._labels.items() if name in listed}
         with self._choice.setting():
-            self._names.param.update(options=options, value=self.chosen if self.chosen in options.values() else None)
+            self._names.param.update(options=options, value=self.chosen)
         if not self._labels:
             text = "No recordings yet."
         elif not shown:

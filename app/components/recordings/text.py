@@ -12,7 +12,7 @@ from bnnviz.specs.run import Spec
 from bnnviz_app import deep_links
 
 NONE = (
-    "<h2>No recording selected</h2><p>A recording keeps a run on disk while it samples. To make one, open the Lab and"
+    "<h2>No recordings</h2><p>A recording keeps a run on disk while it samples. To make one, open the Lab and"
     " choose <b>Record</b> in the menu; it appears here immediately.</p>"
     "<p><a class='go' href='?page=lab'>Open the Lab</a></p>"
     "<p>On the command line: <code>bnnviz sample --data concrete --record concrete</code>. If the run is interrupted,"
