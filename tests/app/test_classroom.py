@@ -276,7 +276,6 @@ def page(classroom: Classroom, monkeypatch: pytest.MonkeyPatch) -> Callable[[rol
         ({"draws": 100_000}, "draws"),
         ({"target": "network", "target_settings": {"data": "toy_c", "hidden": "100-100"}}, "hidden"),
         ({"kernel": "compiled"}, "kernel"),
-        ({"start": {"recording": "theirs"}}, "start"),
         ({"target": "network", "target_settings": {"data": "toy_c", "hidden": "40-40"}, "chains": 16}, "chains"),
     ],
 )
