@@ -9,7 +9,7 @@ from collections.abc import Callable
 from bokeh.document import Document
 from panel.io.state import set_curdoc, state
 
-#: Held by the page that is worked on: one at a time. A page takes it before its document, whose frames go out until then.
+#: Held by the page that is worked on. It takes this before its document, whose frames go out until then.
 PAGE_TURN = asyncio.Lock()
 
 

@@ -24,7 +24,7 @@ for module in ["cli.main", "engine.cluster.backend", "specs.catalogue", "specs.r
     importlib.import_module(f"bnnviz.{module}")
 for package in (bnnviz.figures.live, bnnviz_app):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if found.name not in ("bnnviz_app.main", "bnnviz_app.app_hooks"):  # scripts that Bokeh runs
+        if found.name != "bnnviz_app.main":
             importlib.import_module(found.name)
 for slow in ["torch", "scipy.stats", "scipy.linalg"]:
     assert slow not in sys.modules, f"{slow} was imported"

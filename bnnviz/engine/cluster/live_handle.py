@@ -257,7 +257,7 @@ class LiveHandle:
             self._bringing = spawn(self.backend.client, self._bring_up(address))
 
     async def _end(self, message: str = "") -> None:
-        """End the run on its worker: Dask drops an actor only when Python collects the calls to it, which are cycles."""
+        """End the run on its worker; Dask drops an actor only when Python collects its calls, which are cycles."""
         self._bringing.cancel()
         if self._actor is not None:
             with contextlib.suppress(*LOST):
