@@ -83,7 +83,9 @@ def reaches(lab: Lab, step: float) -> None:
 
 
 def test_reload_back_and_the_chip_find_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = playing(open_page, dashboard.url)
+    lab = Lab(open_page(dashboard.url + LAB))
+    lab.page.reload()  # before its run has begun
+    reaches(lab, 20)
     run, step = lab.run(), lab.number("step")
     lab.page.reload()
     reaches(lab, step)

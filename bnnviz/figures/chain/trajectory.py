@@ -33,9 +33,10 @@ class Trajectory(PlaneFigure):
         part = _latest(part)
         dots = tuple(np.asarray(part.get(f"draw_{axis}", ()), dtype=float) for axis in "xy")
         futures = part.get("futures", ())
-        # Of a posterior that is not drawn, the draws of all chains are far apart: a path among them would be a dot.
-        known = part.get("contour") or (self.scene.get("plane") or {}).get("contour")
-        shown = dots if known else (np.empty(0), np.empty(0))
+        eventful = "events" in self.scene.get("emits", ("events",))
+        # In many dimensions the draws are far apart: ten segments of a path among them would be a dot.
+        near = eventful and (self.scene.get("plane") or {}).get("contour", 0) is None
+        shown = (np.empty(0), np.empty(0)) if near else dots
         seen = {
             axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]], at, *(other[axis] for other in futures))
             for axis, at in zip("xy", shown, strict=True)
@@ -51,7 +52,7 @@ class Trajectory(PlaneFigure):
                 Line(other["x"], other["y"], 2.4, colour=chain(future(other["letter"])), label=other["letter"])
                 for other in futures
             ),
-            *(_events(part) if "events" in self.scene.get("emits", ("events",)) else ()),
+            *(_events(part) if eventful else ()),
             _named(part, "visited", VISITED, 9),
             Arrows(*here, [part["now_dx"]], [part["now_dy"]], ARROW, colour=NOW.role),
             _named(self.selection, "known", KNOWN, 5),
