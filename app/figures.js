@@ -8,21 +8,12 @@
     return figures.find((model) => Bokeh.index.find_one(model)?.el.checkVisibility())
   }
 
-  const title_of = (card) => found(card, "h2")[0]?.textContent.trim() ?? "figure"
   const surface_of = (card) => getComputedStyle(card).backgroundColor
 
-  function found(root, selector) {
-    const all = [...root.querySelectorAll?.(selector) ?? []]
-    for (const el of [root, ...root.querySelectorAll?.("*") ?? []]) {
-      if (el.shadowRoot) { all.push(...found(el.shadowRoot, selector)) }
-    }
-    return all
-  }
-
-  function save(blob, card, kind) {
+  function save(blob, button, kind) {
     const link = document.createElement("a")
     link.href = URL.createObjectURL(blob)
-    link.download = `${title_of(card).toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-")}.${kind}`
+    link.download = `${button.textContent.trim().toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-")}.${kind}`
     link.click()
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
   }
@@ -42,7 +33,7 @@
       ground.setAttribute(key, value)
     }
     drawing.prepend(ground)
-    save(new Blob([new XMLSerializer().serializeToString(drawing)], {type: "image/svg+xml"}), card, "svg")
+    save(new Blob([new XMLSerializer().serializeToString(drawing)], {type: "image/svg+xml"}), button, "svg")
   }
 
   function save_png(button, card) {
@@ -52,7 +43,7 @@
     ctx.fillStyle = surface_of(card)
     ctx.fillRect(0, 0, whole.width, whole.height)
     ctx.drawImage(canvas, 0, 0)
-    whole.toBlob((blob) => save(blob, card, "png"))
+    whole.toBlob((blob) => save(blob, button, "png"))
   }
 
   const ACTIONS = {
