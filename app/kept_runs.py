@@ -48,7 +48,8 @@ class KeptRun:
     viewer: Any = field(default=None, repr=False)  # the session that shows it
     left: float = 0.0  # when its page was left
     speed: float | None = None  # steps a second on its last page
-    opened: set[str] = field(default_factory=set)  # drawers of its last page
+    opened: set[str] = field(default_factory=set)  # drawers of its last page, and parts chosen by tabs
+    playing: bool = False  # when it ended because no page showed it
 
 
 class KeptRuns:
@@ -102,7 +103,7 @@ class KeptRuns:
         """Return the handle of a run for a page; a run that has ended is resumed from its checkpoint."""
         run.viewer = viewer
         if run.handle is None or not (run.handle.alive or run.handle.held):
-            run.handle = backend.start(None, factory=run.factory, run_id=run.run_id, play=play)
+            run.handle = backend.start(None, factory=run.factory, run_id=run.run_id, play=play or run.playing)
         return run.handle
 
     async def end(self, run: KeptRun) -> None:
@@ -150,6 +151,7 @@ class KeptRuns:
                 run.draws, run.recorded = drawn(frame["status"]), bool(frame["status"].get("record"))
                 self._write(run)
         if not run.recorded and time.monotonic() - run.left > UNSEEN_S:
+            run.playing = run.handle.playing
             run.handle.let_go()
             run.handle = None
 

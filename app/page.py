@@ -108,7 +108,7 @@ def _drawer(entry: PageEntry, page: Any, frame: pmui.Page) -> None:
         if opened and not drawer:
             look = {"stylesheets": [_STYLES["purpose"]], "css_classes": ["purpose"], "margin": (2, 14, 6, 14)}
             drawer.extend([Text(words, **look), page.settings])
-        page.session.note_drawer(_SETTINGS, opened)
+        page.session.note_opened(_SETTINGS, opened)
 
     frame.sidebar = [drawer]
     frame.param.watch(lambda event: fill(event.new), "sidebar_open")

@@ -48,7 +48,7 @@ class Session:
         self._first: Callable[[], None] | None = None
         self.origin: str | None = None  # the recording to resume at the next start
         self.resumes: str | None = None  # the id of this browser's run to resume at the next start
-        self.opened: set[str] = set()  # drawers of the page
+        self.opened: set[str] = set()  # drawers of the page, and parts chosen by tabs
         self.again = False  # the page has lost its connection, and takes over the run of its earlier session
         self.browser, self.page = kept_runs.browser(), ""
         self._kept: KeptRun | None = None
@@ -180,8 +180,8 @@ class Session:
             self._kept.speed = value
         self._send("speed", value=value)
 
-    def note_drawer(self, name: str, is_open: bool) -> None:
-        """Note whether a drawer is open, so that it is open when the page is loaded again."""
+    def note_opened(self, name: str, is_open: bool) -> None:
+        """Note whether a drawer is open or a tab chosen, for when the run is shown again."""
         (self.opened.add if is_open else self.opened.discard)(name)
 
     def watch(self, **what: Any) -> None:
@@ -353,6 +353,9 @@ class Session:
                 self.playing = False
                 await self._show(self._screen.show_playing)
             raise
+        if scene is None and kept is not None and self._closed:
+            kept_runs.runs().leave(kept, self)
+            return
         if scene is None:
             if kept is not None:
                 kept_runs.runs().forget(kept)

@@ -165,6 +165,8 @@ class RunPage(Page):
     def __init__(self, dark: bool, visit: address.Visit) -> None:
         super().__init__(dark, visit.flags)
         self._scene: dict[str, Any] = {}
+        self._opened: Any = None  # the spec of a page that opens without one
+        self._asks = {name: visit.flags[name] for name in ("play", "speed") if name in visit.flags}
         self.heartbeat = Heartbeat(self._key)
         self.session = self._session(visit.spec, self.heartbeat)
         self.narrator = Narrator(lambda: self.session.playing)
@@ -351,6 +353,7 @@ class RunPage(Page):
         # A page without a spec shows a recorded run or plays, a link does not; a class would fill the workers.
         opens = not visit.names and "play" not in visit.flags and "run" not in visit.flags
         self.session.recorded = opening_frames.read(self.name, visit.spec) if opens and self.opens_recorded else None
+        self._opened = self.shared if opens else None
         plays = opens and roles.present().keeps and self.session.recorded is None
         self.session.playing = plays or visit.on("play")
         self.transport.show_playing()
@@ -376,10 +379,12 @@ class RunPage(Page):
 
     def _in_address(self) -> dict[str, str]:
         spec = self.shared
-        return {} if spec.shareable() else spec.to_query()
+        # Before the run has begun, a page that is loaded again must open in the same way.
+        opens = self.session.run_id is None and spec == self._opened
+        return {} if opens or spec.shareable() else spec.to_query()
 
     def _own_query(self) -> dict[str, str]:
-        return {} if self.session.run_id is None else {"run": self.session.run_id}
+        return self._asks if self.session.run_id is None else {"run": self.session.run_id}
 
     def _lay_out(self) -> None:
         """Arrange the page around the stage."""

@@ -261,8 +261,7 @@ class LabPage(RunPage):
             sentences += self._enter_scene(known[name], visit)
         else:
             super()._obey(visit)
-            if "diagnostics" in self.session.opened:
-                self.chip.show()
+            self._reopen(self.session.opened)
             self._hurries = visit.spec.start_points == _START
             if self._hurries:
                 self.transport.show_later_speed(SPEED)
@@ -317,7 +316,15 @@ class LabPage(RunPage):
         run = self.session.resume_last()
         if run is not None:
             self.transport.show_speed(f"{run.speed or 0:g}")
+            self._reopen(run.opened)
         self._readdress()
+
+    def _reopen(self, names: Set[str]) -> None:
+        """Open the diagnostics, and choose the tabs, as they were when the run was left."""
+        for place in self.places:
+            place.chosen = next((part for part in PLACES[place.name] if part in names), None)
+        self.chip.show("diagnostics" in names)
+        self._turn_cards()
 
     def _list_scenes(self) -> None:
         self.scenes.show(self._flags)
@@ -422,7 +429,10 @@ class LabPage(RunPage):
     def _turn_cards(self) -> None:
         """Show other cards, and reset the new ones."""
         before = self._front
-        self.session.note_drawer("diagnostics", self.chip.open)
+        self.session.note_opened("diagnostics", self.chip.open)
+        for place in self.places:
+            for part in PLACES[place.name]:
+                self.session.note_opened(part, part == place.chosen)
         with hold(freeze=True):  # Bokeh collects the models of the new cards once
             self._arrange(self._emits)
             if self._scene:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bnnviz.cli.output import worded
 from bnnviz.cli.summary_table import comparison
@@ -39,7 +40,7 @@ def write(run: ViewedRun, out: Path, recording: str) -> None:
     figures = []
     for figure in (plots.prediction, plots.calibration, plots.relevance):
         try:
-            figures.append(figure(given))
+            figures.append(figure(given).map(_narrow, hv.Overlay))
         except BnnvizError:  # the network or its likelihood has no such figure
             continue
     scores = summary.get("baselines") or {}
@@ -57,3 +58,13 @@ def write(run: ViewedRun, out: Path, recording: str) -> None:
     }
     above, below = (jinja2.Environment(autoescape=True).from_string(text).render(values) for text in (_ABOVE, _BELOW))
     write(page(hv.Layout(figures).cols(1), values["title"], above, below=below), out)
+
+
+def _narrow(figure: Any) -> Any:
+    """Return a figure that a phone can show: a legend beside it would take half of the width."""
+    import holoviews as hv
+
+    options = hv.Store.lookup_options("bokeh", figure, "plot").kwargs
+    look = {"title": textwrap.fill(options["title"], 40), "legend_position": "bottom", "legend_cols": 1}
+    look |= {"width": 520, "height": None, "frame_height": options["height"] - 70}
+    return figure.opts(hv.Options("Overlay", **look, backend="bokeh"))

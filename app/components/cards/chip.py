@@ -62,9 +62,9 @@ class Chip(PageComponent):
             self._opened_in = math.inf
             self._turn()
 
-    def show(self) -> None:
-        """Open the diagnostics."""
-        if not self.open:
+    def show(self, shown: bool = True) -> None:
+        """Open the diagnostics, or close them."""
+        if self.open != shown:
             self._turn()
 
     def placed(self) -> None:

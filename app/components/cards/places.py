@@ -34,7 +34,7 @@ class Place(PageComponent):
 
     def __init__(self, name: str, on_turn: Callable[[], None]) -> None:
         self.name, self._on_turn = name, on_turn
-        self._chosen: str | None = None
+        self.chosen: str | None = None
         self._kind = self._statement = ""
         self.parts: list[str] = []
         self._tabs = pmui.RadioButtonGroup(options=[], size="small", margin=0, sx=_TAB)
@@ -48,7 +48,7 @@ class Place(PageComponent):
     @property
     def front(self) -> str | None:
         """The part in front; None where the run has nothing for this place."""
-        return self._chosen if self._chosen in self.parts else next(iter(self.parts), None)
+        return self.chosen if self.chosen in self.parts else next(iter(self.parts), None)
 
     def offer(self, parts: list[str], kind: str) -> None:
         """Share the place among these parts of a run whose prediction is of this kind."""
@@ -57,7 +57,7 @@ class Place(PageComponent):
 
     def bring(self, parts: Set[str]) -> None:
         """Bring the first available of these parts to the front."""
-        self._chosen = next((part for part in PLACES[self.name] if part in parts), self._chosen)
+        self.chosen = next((part for part in PLACES[self.name] if part in parts), self.chosen)
         self._show()
 
     def say(self, text: str) -> None:
@@ -68,7 +68,7 @@ class Place(PageComponent):
             self._on_turn()
 
     def _turn(self, part: str) -> None:
-        self._chosen = part
+        self.chosen = part
         self._show()
         self._on_turn()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -78,8 +78,8 @@ class Encoder:
         """Return rows (rows, encoded columns) as finite numbers."""
         return np.asarray(self.transformer.transform(frame), dtype=float)
 
-    def encode(self, frame: pd.DataFrame) -> tuple[np.ndarray | Imputed, np.ndarray]:
-        """Return new rows encoded, and a note on the filled and unknown values of each, or an empty text.
+    def encode(self, frame: pd.DataFrame, misfits: Mapping[str, Any]) -> tuple[np.ndarray | Imputed, np.ndarray]:
+        """Return new rows encoded, and a note on the filled, unknown and unfit values of each, or an empty text.
 
         A missing or unknown value that no training row has is replaced by those of random training rows, because the
         network has learned nothing about such rows.
@@ -93,9 +93,12 @@ class Encoder:
             if levels:
                 for value in set(values[present].tolist()) - set(levels):
                     strange |= values == value
-                    add_note(notes, values == value, f"{key} has the unknown value {value[:_SHOWN]!r}")
+                    _add_note(notes, values == value, f"{key} has the unknown value {value[:_SHOWN]!r}")
             if not levels or _NO_VALUE not in levels:
-                add_note(notes, ~present, f"{key} is missing")
+                unfit = misfits.get(key, {})
+                for row in np.flatnonzero(~present):
+                    what = f"{unfit[row]!r:.40}, which is not a number" if row in unfit else "missing"
+                    _add_note(notes, [row], f"{key} is {what}")
                 strange |= ~present & (key not in self._marked)
             if strange.any():
                 unknown[key] = strange
@@ -125,6 +128,6 @@ def framed(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
     return pandas.DataFrame({key: pandas.Series(values, dtype=values.dtype) for key, values in columns.items()})
 
 
-def add_note(notes: np.ndarray, rows: np.ndarray | list[int], note: str) -> None:
+def _add_note(notes: np.ndarray, rows: np.ndarray | list[int], note: str) -> None:
     """Add a note to those of some rows."""
     notes[rows] = [f"{other}; {note}" if other else note for other in notes[rows]]

@@ -21,7 +21,7 @@ from bnnviz.data.tables.columns import (
     listed,
     texts_of,
 )
-from bnnviz.data.tables.encoder import Imputed, add_note, framed
+from bnnviz.data.tables.encoder import Imputed, framed
 from bnnviz.data.tables.numerals import Decimal, read_numbers
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError, nearest
@@ -86,9 +86,7 @@ def read_rows(
         fewest=1,
     )
     check_lacking(list(found.frame), table.kinds, found.name)
-    frame, row_notes = _typed(found, table.kinds)
-    x, notes = table.encoder.encode(frame)
-    row_notes = np.array(["; ".join(filter(None, pair)) for pair in zip(row_notes, notes, strict=True)], dtype=object)
+    x, row_notes = table.encoder.encode(*_typed(found, table.kinds))
     observed = _observed(found, table) if table.target in found.frame else None
     kept = {key: list(map(str, found.frame[key])) for key in keep}
     return NewRows(x, row_notes, observed, _summary(row_notes), kept)
@@ -112,10 +110,10 @@ def matched(given: Any, kinds: Mapping[str, str]) -> pd.DataFrame:
     return _typed(found, kinds)[0]
 
 
-def _typed(found: Content, kinds: Mapping[str, str]) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return columns in the kinds that they had in training, and notes on the cells of each row that do not fit."""
-    row_notes = np.full(len(found.frame), "", dtype=object)
-    return framed({key: _column(key, kind, found, row_notes) for key, kind in kinds.items()}), row_notes
+def _typed(found: Content, kinds: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return columns in the kinds that they had in training, and by column the texts of rows that do not fit."""
+    misfits: dict[str, Any] = {}
+    return framed({key: _column(key, kind, found, misfits) for key, kind in kinds.items()}), misfits
 
 
 def _framed(x: np.ndarray, table: UserTable) -> pd.DataFrame:
@@ -138,8 +136,8 @@ def check_lacking(names: list[str], needed: Iterable[str], name: str) -> None:
         raise BnnvizError(f"Columns of the training rows are missing in {name} ({listed(lacking)}); {hint}", "x")
 
 
-def _column(key: str, kind: str, found: Content, row_notes: np.ndarray) -> np.ndarray:
-    """Return a column in the kind that it had in training; cells that do not fit are missing, with a note."""
+def _column(key: str, kind: str, found: Content, misfits: dict[str, Any]) -> np.ndarray:
+    """Return a column in the kind that it had in training; texts that do not fit are missing, and noted by row."""
     cells = found.frame[key]
     if kind == CATEGORY:
         return texts_of(cells)
@@ -163,8 +161,7 @@ def _column(key: str, kind: str, found: Content, row_notes: np.ndarray) -> np.nd
             "x",
         )
     values[present.index] = np.where(np.isfinite(read), read, np.nan)
-    for row in present.index[np.isnan(read)]:
-        add_note(row_notes, [row], f"{key} is {texts[row]!r:.40}, which is not a number")
+    misfits[key] = present[np.isnan(read)]
     return values
 
 
@@ -176,7 +173,7 @@ def _observed(found: Content, table: UserTable) -> np.ndarray | None:
         values = np.array([places.get(_class_word(text, places), np.nan) for text in texts])
     else:
         try:
-            values = _column(table.target, "number", found, np.full(len(found.frame), "", dtype=object))
+            values = _column(table.target, "number", found, {})
         except BnnvizError:
             return None
     return values if np.isfinite(values).any() else None

@@ -316,7 +316,8 @@ class FrameBuilder:
         if run.phase != "start" and not rests:
             remark = None if self._variances is None else self._variances.remark
             narrow = "" if remark is None else f" {remark.text}"
-            summary = self._counted + narrow
+            # The counts begin anew after it.
+            summary = ("During tuning. " if run.phase == "tuning" else "") + self._counted + narrow
             if self._fast:
                 changed = _CHANGED if run.generation and time.perf_counter() < self._begun + _CHANGED_S else ""
                 if self._way_beside[0] != self._counted:

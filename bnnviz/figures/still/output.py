@@ -114,7 +114,8 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     whole = column(*texts, drawn, *ends, sizing_mode="stretch_width", styles=looks)
     text = _FROM_ELSEWHERE.sub("", file_html(whole, INLINE, title)).strip()
     # Colour the page too; a dark figure would otherwise have a white border.
-    return text.replace("<head>", f"<head><style>html {{background: {palette.surface}}}</style>", 1)
+    head = f"<meta name='viewport' content='width=device-width'><style>html {{background: {palette.surface}}}</style>"
+    return text.replace("<head>", f"<head>{head}", 1)
 
 
 def rendered(figure: Any, scale: float = 1.0) -> Any:
