@@ -33,26 +33,22 @@ class Trajectory(PlaneFigure):
         part = _latest(part)
         dots = tuple(np.asarray(part.get(f"draw_{axis}", ()), dtype=float) for axis in "xy")
         futures = part.get("futures", ())
-        eventful = "events" in self.scene.get("emits", ("events",))
-        # In many dimensions the draws are far apart: ten segments of a path among them would be a dot.
-        near = eventful and (self.scene.get("plane") or {}).get("contour", 0) is None
-        shown = (np.empty(0), np.empty(0)) if near else dots
         seen = {
             axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]], at, *(other[axis] for other in futures))
-            for axis, at in zip("xy", shown, strict=True)
+            for axis, at in zip("xy", dots, strict=True)
         }
         plane = self.plane(part, {axis: part[f"now_{axis}"] for axis in "xy"}, **seen)
         here = [part["now_x"]], [part["now_y"]]
         marks: list[Mark] = [
             *plane.pop("marks"),
             Points(*dots, DRAW, 4, width=0, alpha=np.full(len(dots[0]), DOT_OPACITY), label=DRAW.label),
-            *_marginals(*shown),
+            *_marginals(*dots),
             Line(part["x"], part["y"], 2.4, fading=True, label="path"),
             *(
                 Line(other["x"], other["y"], 2.4, colour=chain(future(other["letter"])), label=other["letter"])
                 for other in futures
             ),
-            *(_events(part) if eventful else ()),
+            *(_events(part) if "events" in self.scene.get("emits", ("events",)) else ()),
             _named(part, "visited", VISITED, 9),
             Arrows(*here, [part["now_dx"]], [part["now_dy"]], ARROW, colour=NOW.role),
             _named(self.selection, "known", KNOWN, 5),
