@@ -82,12 +82,17 @@ def reaches(lab: Lab, step: float) -> None:
     until(lambda: lab.number("step") >= step, 60, f"the run is not at step {step:g}")
 
 
-def test_reloads_and_the_chip_find_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
+def test_reload_back_and_the_chip_find_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url + LAB))
     lab.page.reload()  # before its run has begun
     reaches(lab, 20)
     run, step = lab.run(), lab.number("step")
     lab.page.reload()
+    reaches(lab, step)
+    assert lab.run() == run
+    lab.page.goto(f"{dashboard.url}?page=papers")
+    lab.page.locator(CHIP).wait_for(timeout=30_000)
+    lab.page.go_back()
     reaches(lab, step)
     assert lab.run() == run
     lab.page.goto(f"{dashboard.url}?page=papers")

@@ -95,10 +95,11 @@ class Encoder:
                     strange |= values == value
                     _add_note(notes, values == value, f"{key} has the unknown value {value[:_SHOWN]!r}")
             if not levels or _NO_VALUE not in levels:
-                unfit = misfits.get(key, {})
-                for row in np.flatnonzero(~present):
-                    what = f"{unfit[row]!r:.40}, which is not a number" if row in unfit else "missing"
-                    _add_note(notes, [row], f"{key} is {what}")
+                blank = ~present
+                for row, value in misfits.get(key, {}).items():
+                    blank[row] = False
+                    _add_note(notes, [row], f"{key} is {value!r:.40}, which is not a number")
+                _add_note(notes, blank, f"{key} is missing")
                 strange |= ~present & (key not in self._marked)
             if strange.any():
                 unknown[key] = strange
