@@ -47,9 +47,7 @@
       probe.paints[figure.name] = paints
       let last = []
       const painted = () => {
-        // A canvas gets its sources with its first frame.
-        const sources = [...figure.renderers.map((r) => r.data_source), ...figure.tags.flatMap((ink) => ink.tags).map((s) => s.source)]
-        const data = sources.map((source) => source?.data)
+        const data = [...figure.renderers.map((r) => r.data_source), ...figure.tags].map((source) => source.data)
         if (data.some((columns, i) => columns !== last[i])) { paints.push(Date.now()) }
         last = data
       }
@@ -68,20 +66,24 @@
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }
-  // Milliseconds until the mean of the prediction at x has moved by so much from where it is now.
+  // Milliseconds until the middle of the predictive band at x has moved by so much from where it is now.
   const untilMoved = async ([x, least]) => {
     const models = [...Bokeh.documents[0]._all_models.values()]
-    const figure = models.find((model) => model.type === "Figure" && model.name === "prediction")
-    const band = figure.tags[0].tags.map((glyph) => glyph.source).find((source) => source.tags[0].includes("lo95"))
-    const mean = () => {
-      const {packed} = band.data, names = band.tags[0], rows = packed.length / names.length
-      const column = (name) => packed.slice(names.indexOf(name) * rows, (names.indexOf(name) + 1) * rows)
-      return column("mean")[column("x").findIndex((value) => value >= x)]
+    const [styles, ...sheets] = models.find((model) => model.type === "Figure" && model.name === "prediction").tags
+    const sheet = sheets[styles.tags.find(({kind}) => kind === "band").still ? 1 : 0]
+    // The sheet has the number of points of each of its marks, then their columns one after another.
+    const middle = () => {
+      const {packed} = sheet.data, own = styles.tags.filter(({still}) => sheets[still ? 1 : 0] === sheet)
+      const which = own.findIndex(({kind}) => kind === "band"), points = packed[which]
+      const begin = own.slice(0, which).reduce((sum, {columns}, i) => sum + columns.length * packed[i], own.length)
+      const at = (column, i) => packed[begin + own[which].columns.indexOf(column) * points + i]
+      const here = [...Array(points).keys()].findIndex((i) => at("x", i) >= x)
+      return (at("low", here) + at("high", here)) / 2
     }
-    const before = mean(), begin = performance.now()
+    const before = middle(), begin = performance.now()
     return new Promise((resolve, reject) => {
-      band.properties.data.change.connect(() => {
-        if (Math.abs(mean() - before) > least) { requestAnimationFrame(() => resolve(performance.now() - begin)) }
+      sheet.properties.data.change.connect(() => {
+        if (Math.abs(middle() - before) > least) { requestAnimationFrame(() => resolve(performance.now() - begin)) }
       })
       setTimeout(() => reject(new Error("the band did not move")), 30000)
     })

@@ -22,7 +22,7 @@ from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
-SLICE_S = 0.02  # of work of all runs, after which commands and frames have their turn
+SLICE_S = 0.04  # of work of all runs, after which commands and frames have their turn
 _LEAST_SLICE_S = 0.005  # of work of one run
 IDLE_S = 0.2  # between two looks at checkpoints and recordings when there is nothing to advance
 ANSWER_S = 0.005  # the longest wait until a frame is on its way
