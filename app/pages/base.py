@@ -345,7 +345,7 @@ class RunPage(Page):
 
     def _beside(self, error: BnnvizError) -> None:
         """Show an error next to its control, if there is one."""
-        self.controls.spec = self.session.spec
+        self.controls.spec = self.shared
         self.controls.error(error)
 
     def _obey(self, visit: address.Visit) -> None:

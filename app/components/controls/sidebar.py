@@ -250,8 +250,8 @@ class Sidebar(SpecSidebar):
         self.show(spec)
 
     def show(self, spec: Spec) -> None:
-        """Show a spec in the controls."""
-        super().show(spec)
+        """Show a spec in the controls; another run does not start from the points of this one."""
+        super().show(spec.replace(start=None, start_points=None))
         self._remark()
         self.sampler.show(spec.sampler, spec.settings)
 
@@ -320,8 +320,6 @@ class Sidebar(SpecSidebar):
             sampler=self.sampler.name,
             settings=self.sampler.controls.values(),
             **self._run.values(),
-            start=None,
-            start_points=None,
         )
 
 
