@@ -99,7 +99,7 @@ class _Estimator(BaseEstimator):
     def _new_inputs(self, X: Any) -> np.ndarray | Imputed:
         """Validate rows to predict."""
         if self.encoder_ is not None:
-            return self.encoder_.encode(matched(X, self.encoder_.kinds))[0]
+            return self.encoder_.encode(matched(X, self.encoder_.kinds), {})[0]
         return validate_data(self, X, reset=False, dtype=np.float64)
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:

@@ -114,7 +114,7 @@ def test_given_points_are_not_replaced_but_named() -> None:
     outside = np.flatnonzero(source.draws[:, -1, 0] <= 0)
     assert 0 < len(outside) < 4
     fixed = {"step_size": 0.1, "metric": "unit"}
-    run = bnnviz.sample(target, "hmc", draws=5, warmup=5, chains=4, start=source, settings=fixed)
+    run = bnnviz.sample(target, "hmc", draws=5, warmup=5, chains=4, start=source.draws[:, -1], settings=fixed)
     (reported,) = (note for note in run._run.notes if note.code == "undefined_start")
     assert reported.values["numbers"] == outside.tolist()
 
