@@ -42,7 +42,7 @@ def test_how_a_page_looks_and_speaks_holds_for_those_reached_from_it(
     page = open_page(f"{dashboard.url}?page=papers&theme=dark&projector=1")
     page.get_by_role("button", name="Menu", exact=True).click(timeout=60_000)
     page.get_by_role("menuitem", name="Recordings").click()
-    page.get_by_text("No recording selected").wait_for(timeout=60_000)
+    page.get_by_text("Runs on disk").wait_for(timeout=60_000)
     query = page.evaluate("location.search")
     assert all(part in query for part in ("page=recordings", "theme=dark", "projector=1"))
     assert page.locator(".mui-dark").count() and "bnnviz-theme" not in page.evaluate("document.cookie")
