@@ -83,7 +83,11 @@ _COLOURS = {
     "success": {"main": ("#23703a", "#7fd08f")},
     "background": {"default": (BACKGROUND[False], BACKGROUND[True]), "paper": (LIGHT.surface, DARK.surface)},
     "text": {"primary": ("#16202a", "#e6edf3"), "secondary": ("#51616f", "#9fb0c0")},
-    "caption": {"main": ("#fdf5e2", "#2b2517"), "failed": ("#fdeaea", "#331b1c")},
+    "caption": {
+        "main": ("#edf3fa", "#1a2531"),
+        "warned": ("#fdf5e2", "#2b2517"),
+        "failed": ("#fdeaea", "#331b1c"),
+    },
     "entries": {str(number): pair for number, pair in enumerate(zip(LIGHT.chains, DARK.chains, strict=True))},
     "divider": ("#d9e0e6", "#2f3d4a"),
 }

@@ -67,7 +67,7 @@ class Caption(PageComponent):
 
     def write(self) -> None:
         """Write the strip again, for example after a change of `reserved`."""
-        parts = []
+        parts, warns = [], bool(self._caption["warning"]) and not self.reserved()
         if self._notice:
             parts.append(f"<span class='notice'>{html.escape(self._notice)}</span>")
         if self.reserved() and not self._failed:
@@ -75,9 +75,10 @@ class Caption(PageComponent):
         elif not self._failed:
             if self._caption["text"]:
                 parts.append(f"<span class='happened'>{html.escape(self._caption['text'])}</span>")
-            if self._caption["warning"]:
+            if warns:
                 parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
         set_changed(self._text, object=f"<div class='statement'>{' '.join(parts)}</div>")
+        set_class(self.root, "warned", warns and not self._failed)
         set_class(self.root, "failed", self._failed)
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Trajectory(PlaneFigure):
         marks: list[Mark] = [
             *plane.pop("marks"),
             Points(*dots, DRAW, 4, width=0, alpha=np.full(len(dots[0]), DOT_OPACITY), label=DRAW.label),
-            *_marginals(*dots),
+            *_marginals(dots, (plane["x"].ends, plane["y"].ends)),
             Line(part["x"], part["y"], 2.4, fading=True, label="path"),
             *(
                 Line(other["x"], other["y"], 2.4, colour=chain(future(other["letter"])), label=other["letter"])
@@ -87,17 +88,17 @@ def _latest(part: dict[str, Any]) -> dict[str, Any]:
     return found | {"x": x[first:], "y": y[first:]}
 
 
-def _marginals(x: np.ndarray, y: np.ndarray) -> list[Mark]:
-    """Draw a histogram of the draws along each axis."""
-    known = np.isfinite(x) & np.isfinite(y)
-    x, y = x[known], y[known]
-    if len(x) < BINS:
+def _marginals(draws: Sequence[np.ndarray], ends: Sequence[Any]) -> list[Mark]:
+    """Draw a histogram of the draws along each axis, on the lower end of the other one."""
+    draws = np.stack(draws)
+    draws = draws[:, np.isfinite(draws).all(0)]
+    if draws.shape[1] < BINS:
         return []
     rings = []
-    for along, across in ((x, y), (y, x)):
+    for along, (low, high) in zip(draws, reversed(ends), strict=True):
         counts, edges = np.histogram(along, BINS)
-        height = np.pad(np.repeat(SHARE * np.ptp(across) * counts / counts.max(), 2), 1)
-        rings.append(np.column_stack([np.repeat(edges, 2), across.min() + height]))
+        height = np.pad(np.repeat(SHARE * (high - low) * counts / counts.max(), 2), 1)
+        rings.append(np.column_stack([np.repeat(edges, 2), low + height]))
     look = {"colour": "pale", "opacity": 0.4}
     return [Area([[rings[0]]], label="marginal", **look), Area([[rings[1][:, ::-1]]], **look)]
 
