@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, meant_by
 from bnnviz.figures.still import forms
 from bnnviz.files import plain_json
 from bnnviz.specs import catalogue, url
@@ -25,6 +25,9 @@ AUTO = "auto"
 _MOST_TEXT = 10_000_000  # letters of a file
 
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
+Details = Annotated[
+    bool, typer.Option("--details", help="Print diagnostics, costs and settings of a run on a table, too.")
+]
 Scheduler = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="A Dask scheduler, tls://host:8786; default: BNNVIZ_SCHEDULER."),
@@ -107,7 +110,7 @@ def read_request(path: str) -> dict[str, Any]:
     try:
         value = plain_json(text)
     except ValueError as error:
-        raise BnnvizError(f"The spec {path} is not JSON ({error}); check its commas and quotes.") from None
+        raise BnnvizError(f"The spec {path} is not JSON ({error}). A table is given by --data {path}.") from None
     if not isinstance(value, dict):
         raise BnnvizError(f"The spec {path} is not a JSON object with the keys target and sampler.")
     for place in ("settings", "target_settings"):
@@ -298,9 +301,11 @@ def _find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[
         choices = " or ".join(f"{owner}.{name}" for owner, _ in found)
         raise BnnvizError(f"{name} is a setting of more than one; write {choices}.", name)
     if not found:
-        names = {item["title"]: ", ".join(s["name"] for s in item["settings"]) for item in candidates.values()}
-        lists = "; ".join(f"{title} has {known or 'none'}" for title, known in names.items())
-        raise BnnvizError(f"There is no setting {key!r}: {lists}.", key)
+        known = {item["title"]: [s["name"] for s in item["settings"]] for item in candidates.values()}
+        meant = meant_by("keyword", name, [each for names in known.values() for each in names])
+        lists = "; ".join(f"{title} has {', '.join(names) or 'none'}" for title, names in known.items())
+        hint = f"{lists}." if meant is None else f"did you mean {meant}?"
+        raise BnnvizError(f"There is no setting {key!r}: {hint}", key)
     return found[0]
 
 

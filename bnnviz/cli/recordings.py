@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bnnviz import paths
-from bnnviz.cli.options import Json, RecordingWord, examples, free_place
+from bnnviz.cli.options import Details, Json, RecordingWord, examples, free_place
 from bnnviz.cli.output import print_rows, say
-from bnnviz.cli.sample import carry_out
-from bnnviz.cli.summary_table import print_summary
+from bnnviz.cli.sample import carry_out, print_results
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ group = typer.Typer(help="The runs that were recorded: list, check, rename, dele
 
 
 @app.command(epilog=examples("bnnviz resume concrete", "bnnviz resume runs/concrete --json"))
-def resume(run: RecordingWord, as_json: Json = False) -> None:
+def resume(run: RecordingWord, details: Details = False, as_json: Json = False) -> None:
     """Resume a recorded run and complete it, with the same draws as without the interruption."""
     from bnnviz.engine.recording import reader
     from bnnviz.engine.recording import resume as resuming
@@ -34,9 +33,9 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
         raise BnnvizError("This run is unlimited. Resume the recording of a live run on the dashboard.", "run")
     if found.finished:
         say("this run has all its draws.")
-        print_summary(found.summary(), as_json)
+        print_results(found, as_json, details)
         return
-    raise typer.Exit(carry_out(found, None, folder, as_json))
+    raise typer.Exit(carry_out(found, None, folder, as_json, details))
 
 
 @app.command(

@@ -84,9 +84,7 @@ def sample(
         Path | None,
         typer.Option(metavar="FILE.html", help="Write a page with the verdict and figures of a run on a table here."),
     ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Print diagnostics, costs and settings of a run on a table, too.")
-    ] = False,
+    details: options.Details = False,
     as_json: options.Json = False,
 ) -> None:
     """Sample a target, and print the results.
@@ -175,7 +173,7 @@ def _sample(
             return INTERRUPTED
         run = ViewedRun(chosen.spec)
         chosen.attach(run)
-    code = carry_out(run, out, folder, as_json, details or spec.file is None)
+    code = carry_out(run, out, folder, as_json, details)
     if report is not None and run.draws.shape[1]:
         from bnnviz.cli.report import write
 
@@ -187,7 +185,7 @@ def _sample(
 # --- driving
 
 
-def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bool, details: bool = True) -> int:
+def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bool, details: bool) -> int:
     """Sample to the end or to Ctrl-C, print and save the results, and return the exit code."""
     writer = None
     if folder is not None:
@@ -204,7 +202,7 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
     if out is not None and run.draws.shape[1]:
         # Save the draws first: printing may fail.
         unwritten = not _save(run, out) or unwritten
-    _print(run, as_json, details)
+    print_results(run, as_json, details)
     if run.error is not None or unwritten:
         return FAILED
     if not interrupted:
@@ -275,9 +273,9 @@ def _save(run: ViewedRun, out: Path) -> bool:
     return True
 
 
-def _print(run: ViewedRun, as_json: bool, details: bool) -> None:
-    """Print the summary of a run that has draws, its warnings and its error."""
-    warnings = []
+def print_results(run: ViewedRun, as_json: bool, details: bool) -> None:
+    """Print the summary of a run that has draws, its warnings and its error; without details only a table's verdict."""
+    details, warnings = details or run.spec.file is None, []
     if run.draws.shape[1] or run.phase == "done":
         summary = run.summary()
         warnings = summary["warnings"]

@@ -97,7 +97,7 @@ def find(word: str | Path) -> Path:
         return place(str(word))
     folder = paths.recordings()
     known = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) if folder.is_dir() else ""
-    known = f"; there are {known}" if known else ""
+    known = f" ({known})" if known else ""
     raise BnnvizError(
         f"There is no recording {str(word)[:200]!r}: give its folder, or its name in {folder}{known}.", "run"
     )
