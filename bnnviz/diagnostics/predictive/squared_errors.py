@@ -61,7 +61,10 @@ def error_spread(squared: np.ndarray) -> ErrorSpread | None:
     outside = np.sort(values[(values < q1 - reach) | (values > q3 + reach)])
     if len(outside) > _MOST:
         outside = outside[np.linspace(0, len(outside) - 1, _MOST).astype(int)]
-    y, density = _violin(values)
+    y = density = np.empty(0)
+    if np.ptp(values) != 0:
+        y = np.linspace(values.min(), values.max(), _POINTS)
+        density = scipy.stats.gaussian_kde(values)(y)
     return ErrorSpread(
         low=float(inside.min()),
         q1=float(q1),
@@ -74,10 +77,3 @@ def error_spread(squared: np.ndarray) -> ErrorSpread | None:
         mean=float(np.log10(squared.mean())),
         zeros=int((squared == 0).sum()),
     )
-
-
-def _violin(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if np.ptp(values) == 0:
-        return np.empty(0), np.empty(0)
-    y = np.linspace(values.min(), values.max(), _POINTS)
-    return y, scipy.stats.gaussian_kde(values)(y)

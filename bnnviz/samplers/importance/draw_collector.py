@@ -161,9 +161,8 @@ class PopulationTrace(ChainTrace):
             return {}
         if name == "caption":
             return {"text": self._caption(), "kind": "phase"}
-        return self._population(plane) if name == "population" else self._gauge()
-
-    def _gauge(self) -> dict[str, Any]:
+        if name == "population":
+            return self._population(plane)
         drawn = self._state.logs.numel()
         return {
             "iteration": np.array(self._iteration),

@@ -107,20 +107,16 @@ def learned(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> Lo
 
 def root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor | None:
     """Return L of M = L L' with M G M = C, C and G (k, k) of positions and gradients; None on overflow."""
+    ridge = _RIDGE * torch.eye(len(positions), dtype=positions.dtype, device=positions.device)
     try:
-        root = _root_of_mean(positions, gradients)
+        values, vectors = torch.linalg.eigh(gradients + ridge)
+        root = values.sqrt()
+        between = (vectors * root).T @ (positions + ridge) @ (vectors * root)
+        inner, turned = torch.linalg.eigh(between)
     except torch.linalg.LinAlgError:
         return None
-    return root if bool(torch.isfinite(root).all()) else None
-
-
-def _root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor:
-    ridge = _RIDGE * torch.eye(len(positions), dtype=positions.dtype, device=positions.device)
-    values, vectors = torch.linalg.eigh(gradients + ridge)
-    root = values.sqrt()
-    between = (vectors * root).T @ (positions + ridge) @ (vectors * root)
-    inner, turned = torch.linalg.eigh(between)
-    return (vectors / root) @ (turned * inner.clamp_min(0.0).pow(0.25))
+    found = (vectors / root) @ (turned * inner.clamp_min(0.0).pow(0.25))
+    return found if bool(torch.isfinite(found).all()) else None
 
 
 def _leading(rows: Tensor, count: int) -> Tensor:

@@ -81,19 +81,20 @@ class Metric(NamedTuple):
         if self.factor is None:
             return Metric(scale.to(self.scale.dtype), None)
         if isinstance(self.factor, LowRank):
-            return self._of_low_rank(sums, scale)
+            found = None
+            if isinstance(sums.gradients, WindowDraws):
+                found = low_rank.learned(sums.positions, sums.gradients, scale)
+            found = LowRank.unit(len(scale), scale) if found is None else found
+            dtype = self.scale.dtype
+            return Metric(scale.to(dtype), LowRank(found.directions.to(dtype), found.stretch.to(dtype)))
         dense = sums.gradients is not None and draws >= _FEWEST * len(scale)
-        root = _root(sums, scale) if dense else None
+        root = None
+        if dense:  # in units of the scales
+            both = scale[:, None] * scale
+            positions, gradients = sums.positions.covariance(sums.count), sums.gradients.covariance(sums.count)
+            root = root_of_mean(positions / both, gradients * both)
         factor = (scale / self.scale)[:, None] * self.factor if root is None else scale[:, None] * root
         return Metric(scale.to(self.scale.dtype), factor.to(self.scale.dtype))
-
-    def _of_low_rank(self, sums: WindowSums, scale: Tensor) -> Metric:
-        """Return the metric of scales (dim,), with directions learned from a window."""
-        dtype, found = self.scale.dtype, None
-        if isinstance(sums.gradients, WindowDraws):
-            found = low_rank.learned(sums.positions, sums.gradients, scale)
-        found = LowRank.unit(len(scale), scale) if found is None else found
-        return Metric(scale.to(dtype), LowRank(found.directions.to(dtype), found.stretch.to(dtype)))
 
 
 class DrawMoments(NamedTuple):
@@ -166,10 +167,3 @@ def _diagonal(sums: WindowSums, before: Tensor, draws: float) -> Tensor:
 def _variances(moments: DrawMoments, count: Tensor) -> Tensor:
     covariance = moments.covariance(count)
     return covariance if covariance.ndim == 1 else covariance.diagonal()
-
-
-def _root(sums: WindowSums, scale: Tensor) -> Tensor | None:
-    """Return L (dim, dim) in units of scales (dim,); None on overflow."""
-    both = scale[:, None] * scale
-    positions, gradients = sums.positions.covariance(sums.count), sums.gradients.covariance(sums.count)
-    return root_of_mean(positions / both, gradients * both)

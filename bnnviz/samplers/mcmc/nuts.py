@@ -195,15 +195,13 @@ class NUTS(Hamiltonian):
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None, Tensor | None]:
         """Draw momenta (chains, dim) and forces for the chains that start a tree; None if no chain does."""
         if not self.host_sync:
-            return self.fresh_momentum(rng, state.x), self._first_force(state)
-        chains = state.fresh.nonzero()[:, 0]
-        if not len(chains):
+            momentum = self.fresh_momentum(rng, state.x)
+        elif len(chains := state.fresh.nonzero()[:, 0]):
+            fresh = self.fresh_momentum(rng, state.x[chains])
+            momentum = torch.zeros_like(state.x).index_copy(0, chains, fresh)
+        else:
             return None, None
-        fresh = self.fresh_momentum(rng, state.x[chains])
-        return torch.zeros_like(state.x).index_copy(0, chains, fresh), self._first_force(state)
-
-    def _first_force(self, state: State) -> Tensor:
-        return state.adaptation.metric.apply_transpose(state.proposal.gradient)
+        return momentum, state.adaptation.metric.apply_transpose(state.proposal.gradient)
 
     def kernel(
         self, rng: RandomNumbers, state: State, momentum: Tensor | None, force: Tensor | None
@@ -219,7 +217,10 @@ class NUTS(Hamiltonian):
         h = state.step_size * state.direction
         point, proposal = self._leapfrog(state.front, h, state.adaptation)
         potential = proposal.potential
-        log_weight = self._log_weight(state.initial_energy, potential, point.momentum)
+        log_weight = state.initial_energy - potential - kinetic_energy(point.momentum)
+        if self.temperature != 1.0:
+            log_weight = log_weight / self.temperature
+        log_weight = log_weight.nan_to_num(-torch.inf, -torch.inf, -torch.inf)  # -inf if the energy is not finite
         state = self._extended(state, point, proposal, log_weight, log_uniform)
         state, turned = self._checkpointed(state, point.momentum)
         diverging = log_weight < -DIVERGED
@@ -305,13 +306,6 @@ class NUTS(Hamiltonian):
         force = learned.metric.apply_transpose(gradient)
         momentum = torch.addcmul(momentum, h, force, value=-0.5)
         return PhasePoint(x, momentum, force), Proposal(x, gradient, potential)
-
-    def _log_weight(self, initial_energy: Tensor, potential: Tensor, momentum: Tensor) -> Tensor:
-        """Return the logarithms of points' weights (chains,); -inf if the energy is not finite."""
-        log_weight = initial_energy - potential - kinetic_energy(momentum)
-        if self.temperature != 1.0:
-            log_weight = log_weight / self.temperature
-        return log_weight.nan_to_num(-torch.inf, -torch.inf, -torch.inf)
 
     def _extended(
         self, state: State, point: PhasePoint, proposal: Proposal, log_weight: Tensor, log_uniform: Tensor

@@ -249,11 +249,9 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
                 "sampler",
             )
         refuse_without_rows(target, self.batch_size)
-        if self.batch_size is not None and self.bound == "exact":
-            self._check_batch_lines(target)
-
-    def _check_batch_lines(self, target: Target) -> None:
-        """Raise if no bound on the rates of all batches is known."""
+        if self.batch_size is None or self.bound != "exact":
+            return
+        # Otherwise no bound on the rates of all batches is known.
         if self.curved or not linear_losses.fits(target):
             raise BnnvizError(
                 'bound = "exact" with batches needs logistic regression or another sum of losses of linear predictors,'

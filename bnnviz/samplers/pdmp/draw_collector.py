@@ -36,20 +36,17 @@ class PathCollectorBase(DrawCollector):
         scaling = self.sampler.scaling_of(self.scaling, chain)
         return torch.cat([(s1 - s0)[:, None], *self.sampler.integrals(x, v, s0, s1, scaling)], dim=1)
 
-    def _passed(self, step_batch: StepBatch) -> Tensor:
-        """Add a block to the path; return the integrals before each of its steps (steps, chains, 1 + 2 dim)."""
-        x, v = (step_batch.history(name)[:-1].flatten(0, 1) for name in ("x", "v"))
-        s0, s1 = (step_batch.column(name).flatten() for name in ("s0", "s1"))
-        chain = torch.arange(len(self.path), device=x.device).repeat(len(step_batch.infos))
-        pieces = self._integrate(x, v, s0, s1, chain).view(len(step_batch.infos), *self.path.shape)
-        reached = self.path + pieces.cumsum(0)
-        before = torch.cat([self.path[None], reached[:-1]])
-        self.path = reached[-1]
-        return before
-
     def _draws(self, step_batch: StepBatch, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Draws:
         """Evaluate the segments of the steps at time t; ordered by step."""
-        path = None if self.path is None else self._passed(step_batch)
+        path = None
+        if self.path is not None:
+            # The integrals before each step of the block (steps, chains, 1 + 2 dim), to which its pieces are added.
+            x, v = (step_batch.history(name)[:-1].flatten(0, 1) for name in ("x", "v"))
+            s0, s1 = (step_batch.column(name).flatten() for name in ("s0", "s1"))
+            every = torch.arange(len(self.path), device=x.device).repeat(len(step_batch.infos))
+            pieces = self._integrate(x, v, s0, s1, every).view(len(step_batch.infos), *self.path.shape)
+            reached = self.path + pieces.cumsum(0)
+            path, self.path = torch.cat([self.path[None], reached[:-1]]), reached[-1]
         if not len(step):
             return Draws(chain, index, step_batch.after.x[:0])
         order = torch.argsort(step, stable=True)

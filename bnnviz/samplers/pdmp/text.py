@@ -52,6 +52,8 @@ class ProcessText(MoveText):
         if estimated and self.sampler.horizon is not None:
             shorter = {"settings": {"horizon": None, "clip_points": False}}
             remedies.append(Remedy("shorten the horizon", shorter))
+        # Proposals have the envelope's rate, so the mean excess estimates the missed bounces.
+        missed = excess / max(excess + figures["acceptance"], 1e-12)
         # On a network, violations may improve predictions, since they drive chains out of their modes.
         network = " For a network this can improve predictions, because violations help chains to leave modes."
         yield Message(
@@ -59,7 +61,7 @@ class ProcessText(MoveText):
             *remedies,
             percent=percent,
             excess=excess,
-            missed=100 * missed_share(figures),
+            missed=100 * missed,
             effect=self.sampler.late_events,
             network=network if estimated and self.sampler.target.start_at_mode else "",
         )
@@ -74,12 +76,6 @@ class BoomerangText(ProcessText):
         square = (d * state.adaptation.scaling.pull(d))[state.alive]
         far = ["Distance from w* / reference's", f"{float(square.mean().clamp_min(0).sqrt()):.2f}", ""]
         return [*super().rows(state), far]
-
-
-def missed_share(figures: dict[str, float]) -> float:
-    """Return the share of missed bounces: proposals have the envelope's rate, so the mean excess estimates them."""
-    missed, happened = figures["excess"], figures["acceptance"]
-    return missed / max(missed + happened, 1e-12)
 
 
 _CAPTIONS = {
@@ -107,14 +103,13 @@ def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_
     if last.kind == PROBE and nothing_ahead:
         text += " The envelope is zero, so no event can occur before this time."
     violations = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
-    return f"{text} {_violation(*violations[-1])}" if violations else text
+    if violations:
+        number, e = violations[-1]
+        over = f"by {percent(e.rate / e.height - 1)}" if e.height > 0 else "of zero"
+        text += f" The {_ordinal(number)} proposal violated the envelope {over}: the event is too late."
+    return text
 
 
 def _ordinal(n: int) -> str:
     suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{suffix}"
-
-
-def _violation(number: int, e: Evaluation) -> str:
-    over = f"by {percent(e.rate / e.height - 1)}" if e.height > 0 else "of zero"
-    return f"The {_ordinal(number)} proposal violated the envelope {over}: the event is too late."
