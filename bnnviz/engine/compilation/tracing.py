@@ -112,15 +112,11 @@ def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedProgra
 
 def _program(function: Any, inputs: tuple[Tensor, ...]) -> TracedProgram:
     # Copies: one tensor that occurs twice in this state would become one input.
-    examples = [_own(number) for number in inputs]
+    examples = [number.clone(memory_format=torch.contiguous_format) for number in inputs]
     program = traced(function, examples)
     constants = [*lift_tensors(program), *lift_floats(program, examples[0].device)]
     program.recompile()
     return TracedProgram(program, [*examples, *constants], constants)
-
-
-def _own(number: Tensor) -> Tensor:
-    return number.clone(memory_format=torch.contiguous_format)
 
 
 def of_tensors(sampler: Sampler) -> Sampler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -21,28 +21,6 @@ Judge = Literal["others", "mean", "attacker"]
 EPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 EXAMPLES = 6
 _AT_ONCE = 256  # rows per derivative of one draw
-
-
-class _Space(NamedTuple):
-    """Map inputs of the network's scale, x, to ``x * sd + mean``, between ``low`` and ``high`` if any."""
-
-    unit: str
-    mean: Tensor
-    sd: Tensor
-    low: float = -math.inf
-    high: float = math.inf
-
-    def moved(self, x: Tensor, sign: Tensor, eps: float) -> Tensor:
-        """Return rows after one step within the bounds."""
-        if eps == 0:
-            return x
-        return torch.clamp(
-            x + eps / self.sd * sign, (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
-        )
-
-    def in_unit(self, x: Tensor) -> np.ndarray:
-        """Return rows in the unit."""
-        return torch.clamp(x * self.sd + self.mean, self.low, self.high).float().cpu().numpy()
 
 
 def attack(
@@ -125,11 +103,17 @@ def attack(
     attacked, judges, weights = _roles(given, attacker, judge)
     numbers, x, y = _rows(given.target, rows)
     pixels = pixel_scale(given.target.data_set)
-    space = _Space("scaled", x.new_zeros(()), x.new_ones(()))
+    # A row in the unit of the steps is x * sd + mean, from low to high.
+    unit, mean, sd, low, high = "scaled", x.new_zeros(()), x.new_ones(()), -math.inf, math.inf
     if pixels is not None:
-        space = _Space("pixels", *(torch.as_tensor(each).to(x) for each in pixels), 0.0, 1.0)
+        unit, low, high = "pixels", 0.0, 1.0
+        mean, sd = (torch.as_tensor(each).to(x) for each in pixels)
     sign = _ascent(given.target, attacked, x, y).sign()
-    found = [predictive(given.target, judges, space.moved(x, sign, size), weights, base) for size in steps]
+
+    def moved(size: float) -> Tensor:
+        return x if size == 0 else torch.clamp(x + size / sd * sign, (low - mean) / sd, (high - mean) / sd)
+
+    found = [predictive(given.target, judges, moved(size), weights, base) for size in steps]
     observed, few = y.cpu().numpy().astype(int), slice(max(examples, 0))
     figures = [each.accuracy(observed) | each.entropies(seed) for each in found]
     return {
@@ -140,13 +124,15 @@ def attack(
         "rows": len(x),
         "judges": len(judges),
         "base": base,
-        "unit": space.unit,
+        "unit": unit,
         "unmoved": float((sign == 0).flatten(1).all(1).double().mean()),
         "class_names": class_names(given.target),
         "examples": {
             "rows": numbers[few],
             "observed": observed[few],
-            "inputs": np.stack([space.in_unit(space.moved(x, sign, size)[few]) for size in steps]),
+            "inputs": np.stack(
+                [torch.clamp(moved(size)[few] * sd + mean, low, high).float().cpu().numpy() for size in steps]
+            ),
             "predicted": np.stack([each.probabilities[few].argmax(1) for each in found]),
             "chance": np.stack([each.probabilities[few].max(1) for each in found]),
         },

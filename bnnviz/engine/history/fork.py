@@ -306,7 +306,15 @@ class Fork:
     def restore(cls, data: bytes, block_store: BlockStore | None = None) -> Fork:
         """Restore a fork from a checkpoint."""
         saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run again")
-        return cls(saved["at"], [_restored(each, block_store) for each in saved["branches"]], saved["followed"])
+        branches = []
+        for each in saved["branches"]:
+            run = ViewedRun.restore(each["run"], block_store=block_store)
+            timeline = Timeline(each["steps"], each["kinds"])
+            timeline.follow(run)
+            script = deque(tuple(change) for change in each["script"])
+            numbers = each["since"], each["drawn"], each["generation"]
+            branches.append(Branch(each["letter"], run, timeline, *numbers, script))
+        return cls(saved["at"], branches, saved["followed"])
 
 
 def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | Fork:
@@ -322,14 +330,6 @@ def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | 
 def _branch(letter: str, run: ViewedRun, timeline: Timeline, script: deque[LoggedChange]) -> Branch:
     drawn = int(run.store.made.min()) - run.store.skip
     return Branch(letter, run, timeline, len(run.changes), max(drawn, 0), run.generation, script)
-
-
-def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
-    run = ViewedRun.restore(saved["run"], block_store=block_store)
-    timeline = Timeline(saved["steps"], saved["kinds"])
-    timeline.follow(run)
-    script = deque(tuple(change) for change in saved["script"])
-    return Branch(saved["letter"], run, timeline, saved["since"], saved["drawn"], saved["generation"], script)
 
 
 def _in_words(run: ViewedRun, name: str, value: Any) -> str:

@@ -68,7 +68,14 @@ class Importance:
         known = self._variances(draws, logs)
         # With known variances the identity is redundant, or wrong: it may take draws of a part of a curved density for
         # too wide.
-        stein = None if known else self._off_by_stein(draws, logs)
+        stein = None
+        if not known:
+            measured, stein = self._stein
+            iteration = self._run.chain_trace.iteration
+            # Again after a quarter more iterations.
+            if not measured <= iteration < EFFORT.growth * measured:
+                stein = measured_variance_inflation(self._run, EFFORT, draws[None], logs[None])
+                self._stein = iteration, stein
         missed = stein is not None and is_clear(stein.share, stein.error, CLEAR_WEIGHTED)
         missed = missed or any(tone == "bad" for _, _, tone in known)
         self.messages = [Message("even_weights", percent=100 * share)] if missed and share >= POOR else []
@@ -86,15 +93,6 @@ class Importance:
             ["log of the integral of exp(-U)", with_error(log_z, error), ""],
             *known[:_MOST_VARIANCES],
         ]
-
-    def _off_by_stein(self, draws: Tensor, logs: np.ndarray) -> VarianceInflation | None:
-        """Return the error of variances by Stein's identity, measured again after a quarter more iterations."""
-        measured, found = self._stein
-        iteration = self._run.chain_trace.iteration
-        if not measured <= iteration < EFFORT.growth * measured:
-            found = measured_variance_inflation(self._run, EFFORT, draws[None], logs[None])
-            self._stein = iteration, found
-        return found
 
     def _variances(self, draws: Tensor, logs: np.ndarray) -> list[list[str]]:
         target = self._run.target
@@ -138,7 +136,11 @@ class TestMetrics:
         if self._classes:
             figures = self._of_classes(found, observed.astype(int))
         else:
-            figures = self._of_numbers(found.means.reshape(len(theta), -1), observed)
+            means = found.means.reshape(len(theta), -1)
+            spread = diagnostics.error_spread((means.mean(0) - observed) ** 2)
+            boxes = [] if spread is None else [{"name": self._run.sampler.title, **spread._asdict()}]
+            self._parts["errors2"] = {"boxes": boxes}
+            figures = {_ERROR: np.sqrt(((means - observed) ** 2).mean(1))}
         for name, values in figures.items():
             known = [*self._lines.get(name, []), (iteration, float(values.mean()), float(values.std()))]
             self._lines[name] = known[-_REMEMBERED:]
@@ -147,12 +149,6 @@ class TestMetrics:
             for name, line in self._lines.items()
         ]
         self._parts["history"] = {"label": " and ".join(self._lines), "lines": lines}
-
-    def _of_numbers(self, means: np.ndarray, observed: np.ndarray) -> dict[str, np.ndarray]:
-        spread = diagnostics.error_spread((means.mean(0) - observed) ** 2)
-        boxes = [] if spread is None else [{"name": self._run.sampler.title, **spread._asdict()}]
-        self._parts["errors2"] = {"boxes": boxes}
-        return {_ERROR: np.sqrt(((means - observed) ** 2).mean(1))}
 
     def _of_classes(self, probabilities: np.ndarray, observed: np.ndarray) -> dict[str, np.ndarray]:
         right = (probabilities.argmax(-1) == observed).mean(1)

@@ -52,19 +52,13 @@ class MixingEss(NamedTuple):
     canonical_rhat: float = float("nan")
 
 
-class _Tables(NamedTuple):
-    """U and a network's predictions at a few inputs, and weights in canonical order, each with multiply-adds per draw.
+def _tables(
+    run: AnyRun, predictor: Predictor | None, effort: MixingEffort
+) -> tuple[DrawTable, float, DrawTable, float]:
+    """Return U and a network's predictions at a few inputs, and weights in canonical order, each with its cost.
 
-    The latter are infinite without hidden units.
+    The cost is in multiply-adds per draw, that of the latter infinite without hidden units.
     """
-
-    values: DrawTable
-    work: float
-    ordered: DrawTable
-    ordered_work: float
-
-
-def _tables(run: AnyRun, predictor: Predictor | None, effort: MixingEffort) -> _Tables:
     target, columns = run.target, evenly(run.target.dim, effort.weights)
 
     def values(theta: torch.Tensor) -> np.ndarray:
@@ -82,7 +76,7 @@ def _tables(run: AnyRun, predictor: Predictor | None, effort: MixingEffort) -> _
     rows = max(target.examples, 1) + (0 if predictor is None else effort.points)
     each = [_ASSIGNMENT + layer.outputs**2 * (layer.inputs + layer.outputs) for layer in target.units[:-1]]
     in_order = sum(each) + target.dim if each else np.inf
-    return _Tables(DrawTable(run, values), 2.0 * rows * target.row_work, DrawTable(run, ordered), in_order)
+    return DrawTable(run, values), 2.0 * rows * target.row_work, DrawTable(run, ordered), in_order
 
 
 def _measured(table: np.ndarray, ordered: np.ndarray | None) -> MixingEss:

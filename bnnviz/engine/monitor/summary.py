@@ -119,10 +119,8 @@ def _importance(run: AnyRun) -> dict[str, float | None]:
 
 def _variance_inflation(run: AnyRun) -> dict[str, Any] | None:
     """Return the relative excess of the variances with its error; of each coordinate in up to 8 dimensions."""
-    if run.sampler.traits.weighted:
-        found = measured_variance_inflation(run, _EFFORT, torch.as_tensor(run.draws), run.log_weights)
-    else:
-        found = measured_variance_inflation(run, _EFFORT)
+    weighted = (torch.as_tensor(run.draws), run.log_weights) if run.sampler.traits.weighted else ()
+    found = measured_variance_inflation(run, _EFFORT, *weighted)
     if found is None:
         return None
     each = {} if found.each is None else {"each": found.each.tolist(), "each_se": found.each_error.tolist()}

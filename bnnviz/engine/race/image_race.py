@@ -310,8 +310,14 @@ class Images:
         return [{"name": name} | of(each) for name, each in named]
 
     def _wall(self) -> dict[str, Any]:
-        """Return the images of the wall: the hardest, or the adversarial ones."""
-        return {"kind": self.wall, "tiles": self._hardest() if self.wall == WALLS[0] else self._misleading()}
+        """Return the images of the wall: the hardest, or the adversarial ones with the class predicted by others."""
+        if self.wall == WALLS[0]:
+            return {"kind": self.wall, "tiles": self._hardest()}
+        tiles = [
+            self._tile(number, pixels, truth, [taken], f"changed by {eps:g}, probability {chance:.2f}")
+            for number, (pixels, truth, taken, chance, eps) in enumerate(self._adversarial())
+        ]
+        return {"kind": self.wall, "tiles": tiles}
 
     def _tile(self, number: int, pixels: np.ndarray, truth: int, guesses: Iterable[int], figure: str) -> dict[str, Any]:
         names = self.images.class_names
@@ -323,13 +329,6 @@ class Images:
             "wrong": any(guess != truth for guess in guesses),
             "figure": figure,
         }
-
-    def _misleading(self) -> list[dict[str, Any]]:
-        """Return the adversarial images, with the class predicted by the draws that were not attacked."""
-        return [
-            self._tile(number, pixels, truth, [taken], f"changed by {eps:g}, probability {chance:.2f}")
-            for number, (pixels, truth, taken, chance, eps) in enumerate(self._adversarial())
-        ]
 
     def _adversarial(self) -> list[tuple[np.ndarray, int, int, float, float]]:
         """Return pixels, class, predicted class and its probability, and strength, of the first attacked sampler."""

@@ -80,21 +80,17 @@ def opened(folder: Path, mode: Literal["r", "r+"] = "r") -> zarr.Group:
     """Open the arrays of a recording, or raise one of `BROKEN`: zarr format 3 only, with codecs that run no code."""
     for level in ("", "*/", "*/*/"):
         for path in folder.glob(level + _DESCRIPTION):
-            _believe_description(path)
+            if path.lstat().st_size > _MOST_TEXT:
+                raise ValueError("a description that is too long")
+            found = plain_json(path.read_text(encoding="utf-8"))
+            if found["zarr_format"] != 3 or found.get("consolidated_metadata") is not None:
+                raise ValueError("a description of another format")
+            if unknown := {str(codec["name"]) for codec in found.get("codecs", [])} - _CODECS:
+                raise ValueError(f"codecs that no recording has: {sorted(unknown)}")
     import zarr
 
     # Consolidated descriptions in the root may be of format 2, with its codecs.
     return zarr.open_group(folder, mode=mode, zarr_format=3, use_consolidated=False)
-
-
-def _believe_description(path: Path) -> None:
-    if path.lstat().st_size > _MOST_TEXT:
-        raise ValueError("a description that is too long")
-    found = plain_json(path.read_text(encoding="utf-8"))
-    if found["zarr_format"] != 3 or found.get("consolidated_metadata") is not None:
-        raise ValueError("a description of another format")
-    if unknown := {str(codec["name"]) for codec in found.get("codecs", [])} - _CODECS:
-        raise ValueError(f"codecs that no recording has: {sorted(unknown)}")
 
 
 def labels(folder: Path, group: str, name: str) -> list[str]:

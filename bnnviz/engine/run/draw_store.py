@@ -119,7 +119,13 @@ class DrawStore:
         chain, index, x = rows.chain, number - self.skip, rows.x
         np.maximum.at(self.made, chain.cpu().numpy(), (number + 1).cpu().numpy())
         while self.limit is None and int(index.max()) // self.every >= self.buffer.shape[1]:
-            self._thin()
+            # There is no room for more: keep every second draw.
+            half = self.buffer[:, ::2].clone()
+            self.buffer.zero_()
+            self.buffer[:, : half.shape[1]] = half
+            self.counts = (self.counts + 1) // 2
+            self._blocks = []
+            self.every *= 2
         early = number < self.skip
         if early.any():
             self.early[chain[early], number[early] % self.early.shape[1]] = x[early]
@@ -138,14 +144,6 @@ class DrawStore:
         count = min(size, int(ends.min()))
         places = (ends[:, None] - count + np.arange(count)) % max(size, 1)
         return self.early[chosen[:, None], places]
-
-    def _thin(self) -> None:
-        half = self.buffer[:, ::2].clone()
-        self.buffer.zero_()
-        self.buffer[:, : half.shape[1]] = half
-        self.counts = (self.counts + 1) // 2
-        self._blocks = []
-        self.every *= 2
 
     def full(self) -> np.ndarray:
         """Return which chains (chains,) have all their draws."""

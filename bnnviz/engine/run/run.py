@@ -425,7 +425,14 @@ class Run(Restorable):
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps; estimates restart and earlier draws are dropped."""
         if set(settings) == {"kernel"}:
-            self._choose_kernel(settings["kernel"])
+            self.spec = self.spec.replace(**settings).checked(self.own_target)
+            if self.spec.kernel == "eager":
+                self._switch.drop()
+                self.changes.append((self.steps, dict(settings)))
+            elif self._compiles:
+                self._awaits_kernel()
+                self._switch.wait()
+                self._take_over_kernel()
             return
         if settings == {"warmup": "ended"}:
             self.end_warmup()
@@ -460,16 +467,6 @@ class Run(Restorable):
         self.spent_before = self.seconds, self.gradients
         for listener in self.on_move:
             listener()
-
-    def _choose_kernel(self, name: str) -> None:
-        self.spec = self.spec.replace(kernel=name).checked(self.own_target)
-        if name == "eager":
-            self._switch.drop()
-            self.changes.append((self.steps, {"kernel": name}))
-        elif self._compiles:
-            self._awaits_kernel()
-            self._switch.wait()
-            self._take_over_kernel()
 
     def _renew_sampler(self, new: samplers.Sampler, moved: bool) -> None:
         """Continue with another sampler instance; ``moved`` means that the target changed too."""
