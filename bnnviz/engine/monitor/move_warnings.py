@@ -42,7 +42,13 @@ def of_moves(run: AnyRun) -> Iterator[Message]:
     if run.sampler.traits.weighted or not run.sampler.traits.converges:
         return
     stats = run.sample_stats
-    yield from _of_still_chains(run)
+    draws = run.store.view(run.alive)
+    if draws.shape[1] >= _FEWEST:
+        columns = draws[..., :: -(-draws.shape[2] // _MOST_COLUMNS)]
+        shares = (columns[:, 1:] == columns[:, :-1]).all(-1).double().mean(1).cpu().numpy()
+        if still := _numbers(shares >= _STILL, run.alive):
+            ways = [remedies.elsewhere(run), *remedies.shorter_steps(run)]
+            yield Message("stuck", *ways, chains=named_chains(still), numbers=still)
     if "diverging" in stats:
         yield from _of_divergences(run, stats["diverging"])
     if "reached_max_treedepth" in stats:
@@ -52,19 +58,6 @@ def of_moves(run: AnyRun) -> Iterator[Message]:
             yield Message("max_treedepth", *remedies.deeper_trees(run), remedies.RESCALE, percent=100 * share)
     if ENERGY in stats and not getattr(run.sampler, "momentum_persistence", 0):
         yield from _of_energies(run, stats[ENERGY])
-
-
-def _of_still_chains(run: AnyRun) -> Iterator[Message]:
-    draws = run.store.view(run.alive)
-    if draws.shape[1] < _FEWEST:
-        return
-    columns = draws[..., :: -(-draws.shape[2] // _MOST_COLUMNS)]
-    shares = (columns[:, 1:] == columns[:, :-1]).all(-1).double().mean(1).cpu().numpy()
-    still = _numbers(shares >= _STILL, run.alive)
-    if still:
-        yield Message(
-            "stuck", remedies.elsewhere(run), *remedies.shorter_steps(run), chains=named_chains(still), numbers=still
-        )
 
 
 def _of_divergences(run: AnyRun, diverging: np.ndarray) -> Iterator[Message]:

@@ -179,8 +179,15 @@ class FunctionalDrawCollector(MoveDrawCollector):
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws from the functionals that are due."""
         steps, chains, index = self.due(step_batch)
+        parts = []
         # Step by step: the random numbers depend on how many are requested at once.
-        parts = [self._drawn(step_batch.state_after(step).c) for step in steps.unique_consecutive().tolist()]
+        for step in steps.unique_consecutive().tolist():
+            c = step_batch.state_after(step).c  # (chains, K, dim)
+            if self._sampler.weighs:
+                self.kept = [*self.kept, c][-_KEPT:]
+            shape = (len(c), self._each, c.shape[2])
+            z = torch.randn(shape, generator=self._rng, device=self._rng.device, dtype=c.dtype)
+            parts.append(self._sampler.reading.at(c, z))
         if not parts:
             return Draws(chains, chains, step_batch.after.x[:0])
         place = steps.unique_consecutive(return_inverse=True)[1]
@@ -194,14 +201,6 @@ class FunctionalDrawCollector(MoveDrawCollector):
             stats=None if stats is None else stats.repeat_interleave(self._each, dim=0),
             step=steps.repeat_interleave(self._each),
         )
-
-    def _drawn(self, c: Tensor) -> Tensor:
-        """Return draws (chains, draws, dim) from functionals c (chains, K, dim)."""
-        if self._sampler.weighs:
-            self.kept = [*self.kept, c][-_KEPT:]
-        shape = (len(c), self._each, c.shape[2])
-        z = torch.randn(shape, generator=self._rng, device=self._rng.device, dtype=c.dtype)
-        return self._sampler.reading.at(c, z)
 
     def save(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
