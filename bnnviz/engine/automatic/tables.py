@@ -111,6 +111,7 @@ class Limit:
     def __init__(self, run: AnyRun, seconds: float) -> None:
         self._run, self._begun, self._seconds = run, run.device_seconds, seconds
         self._next = _FIRST * seconds
+        run.minutes = run.minutes or seconds / 60
         run.on_work.append(self._check)
 
     def _check(self) -> None:

@@ -29,7 +29,7 @@ def rejects(run: AnyRun) -> bool:
 
 def more(run: AnyRun) -> list[Remedy]:
     """Return remedies that increase the number of draws; without options for an unlimited run."""
-    if run.minutes is not None:
+    if run.minutes is not None and (run.spec.draws is None or run.store.common(run.alive) < run.spec.draws):
         return [Remedy("allow more time", {"minutes": float(f"{_TIMES * run.minutes:.2g}")})]
     return [Remedy("make more draws", {} if run.spec.draws is None else {"draws": _TIMES * run.spec.draws})]
 

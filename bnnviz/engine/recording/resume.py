@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
+from bnnviz.engine.automatic.tables import Limit
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
@@ -23,7 +24,7 @@ def resume(
     sampler: Sampler | None = None,
     run_class: type[R] = ViewedRun,
 ) -> R:
-    """Restore the run of a recording, which continues with the same draws as without the interruption."""
+    """Restore the run of a recording, which continues with the same draws and in the remaining time, if limited."""
     recording = Recording(Path(folder))
     run = run_class.restore(recording.checkpoint(), target=target, sampler=sampler)
     if run.spec.draws is not None:
@@ -37,4 +38,6 @@ def resume(
             raise BnnvizError(f"The recording {folder} lacks draws that its checkpoint refers to.", "run")
         if most:
             run.refill(draws, logs, stats)
+    if run.minutes is not None and not run.finished:
+        Limit(run, max(60 * run.minutes - run.device_seconds, 0.0))
     return run

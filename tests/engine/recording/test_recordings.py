@@ -19,6 +19,7 @@ from families import QUICK, fitting, target_of
 import bnnviz
 from bnnviz import samplers
 from bnnviz.cli.main import main
+from bnnviz.engine.automatic.tables import Limit
 from bnnviz.engine.recording import arrays, reader
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.export import FORMS, export, to_arviz
@@ -82,6 +83,19 @@ def halfway(spec: Spec, folder: Path) -> ViewedRun:
     recorder.note(now=True)
     run.take(5)
     return run
+
+
+def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
+    run = ViewedRun(BANANA.replace(draws=10**6))
+    Limit(run, 0.5)
+    recorder = RecordingWriter(run, tmp_path / "run")
+    run.prepare()
+    run.take(200)
+    recorder.note(now=True)
+    recorder.close()
+    again = finished(resume(tmp_path / "run"))
+    assert run.steps < again.steps < 10**6
+    assert again.device_seconds < 2
 
 
 @pytest.fixture
