@@ -10,6 +10,7 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz import settings as declared
+from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError, meant_by
 
 #: Value of ``start`` for the weights of a network's module.
@@ -100,3 +101,12 @@ def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | Non
             "A function as a target needs dim=, the dimension of a state, or parameters=, names with shapes.", "dim"
         )
     return targets.Callable(target, dim)
+
+
+def recorded_target(target: Any, recording: Recording) -> targets.Target | None:
+    """Return the target of a recorded run from the object that was sampled."""
+    if target is None or isinstance(target, targets.Target):
+        return target
+    if isinstance(target, str):
+        raise BnnvizError(f"A recording names its target. Leave out target={target!r}, or pass your own.", "target")
+    return own_target(target, len(recording.names()), None)

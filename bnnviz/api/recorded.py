@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bnnviz.api import given
 from bnnviz.api.predict import WithPredictions, table_of
 from bnnviz.engine.recording import export, reader
 from bnnviz.engine.recording import resume as resuming
@@ -107,7 +108,7 @@ class PublicRecording(Recording, WithPredictions, Suggesting):
         return self._run.to_arviz(predictions)
 
 
-def recording(word: str | Path, *, target: Target | None = None) -> PublicRecording:
+def recording(word: str | Path, *, target: Any = None) -> PublicRecording:
     """Open a recording by name or folder.
 
     The result has the following attributes and methods of `Run`: ``draws``, ``summary()``, ``verdict()``,
@@ -118,9 +119,9 @@ def recording(word: str | Path, *, target: Target | None = None) -> PublicRecord
     Parameters
     ----------
     word : str or Path
-    target : Target, optional
-        The custom network or density of the run, because recordings do not contain code. Without it, draws are
-        available but predictions are not.
+    target : Target or callable, optional
+        The custom network or density of the run, because recordings do not contain code; for a function with
+        ``parameters`` its `ParameterDensity`. Without it, draws are available but predictions are not.
 
     Raises
     ------
@@ -136,4 +137,5 @@ def recording(word: str | Path, *, target: Target | None = None) -> PublicRecord
     >>> bnnviz.recording(folder).draws.shape
     (2, 20, 2)
     """
-    return PublicRecording(reader.find(word), target)
+    folder = reader.find(word)
+    return PublicRecording(folder, given.recorded_target(target, reader.Recording(folder)))

@@ -445,7 +445,7 @@ def resume(
     word: str | Path,
     *,
     draws: int | None = None,
-    target: targets.Target | None = None,
+    target: Any = None,
     sampler: samplers.Sampler | None = None,
     paused: bool = False,
     callback: Callable[[BackgroundRun], Any] | None = None,
@@ -460,7 +460,8 @@ def resume(
     draws : int, optional
         Number of draws per chain to add to a finished run.
     target, sampler : optional
-        The custom target and sampler of the run, if any.
+        The custom target and sampler of the run, if any: those that were sampled, or for a function with
+        ``parameters`` its `ParameterDensity`.
     paused : bool
         As in `start`.
     callback : callable, optional
@@ -493,7 +494,8 @@ def resume(
             name,
         )
     folder = reader.find(word)
-    found = resuming.resume(folder, target=target, sampler=sampler)
+    own = given.recorded_target(target, reader.Recording(folder))
+    found = resuming.resume(folder, target=own, sampler=sampler)
     if draws is not None:
         found.extend(given.count("draws", draws))
     elif found.finished:

@@ -116,7 +116,7 @@ class Limit:
 
     def _check(self) -> None:
         run, passed = self._run, self._run.device_seconds - self._begun
-        if run.finished:
+        if run.finished or run.minutes is None:
             return
         if passed >= self._seconds:
             self._end("the time was used up")

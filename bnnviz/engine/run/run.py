@@ -398,7 +398,7 @@ class Run(Restorable):
             self._next_phase()
 
     def extend(self, draws: int) -> None:
-        """Continue a finished run with more draws of each chain; the change log records it."""
+        """Continue a finished run with more draws of each chain, however long they take; the change log records it."""
         if self.phase != "done":
             raise BnnvizError(f"The run has the phase {self.phase}; only a finished run can be extended.", "draws")
         kept = self.store.common(self.alive)
@@ -410,7 +410,7 @@ class Run(Restorable):
         self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
         if path is not None:
             self.draw_collector.path = path
-        self.phase = "sampling"
+        self.phase, self.minutes = "sampling", None
 
     def keep_states(self) -> None:
         """Keep the current states as draws, for a run that ends before its first draw."""

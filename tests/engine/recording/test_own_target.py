@@ -90,6 +90,10 @@ def test_a_density_of_ones_own_is_read_with_it(tmp_path: Path) -> None:
     run = bnnviz.sample(potential, "hmc", dim=2, draws=20, warmup=10, chains=2, record=tmp_path / "density")
     again = run.recording.to_arviz(True)
     np.testing.assert_allclose(again["posterior"]["x"], run.draws)
+    assert bnnviz.resume(tmp_path / "density", target=potential, draws=5).wait().draws.shape == (2, 25, 2)
+    for other in ("banana", torch.nn.Linear(2, 1), 3):
+        with pytest.raises(BnnvizError):
+            bnnviz.recording(tmp_path / "density", target=other)
 
 
 def test_functions_are_those_of_each_draw(run: bnnviz.Run) -> None:

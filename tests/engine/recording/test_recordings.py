@@ -96,6 +96,9 @@ def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
     again = finished(resume(tmp_path / "run"))
     assert run.steps < again.steps < 10**6
     assert again.device_seconds < 2
+    made = again.store.common(again.alive)
+    again.extend(5)
+    assert finished(again).store.common(again.alive) == made + 5
 
 
 @pytest.fixture
