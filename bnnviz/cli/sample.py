@@ -207,7 +207,10 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
         return FAILED
     if not interrupted:
         if folder is not None:
-            say(_recorded(run, folder))
+            use = f"bnnviz export {_word(folder)} --format netcdf makes a file for ArviZ of it"
+            if run.spec.attachment:
+                use = f"bnnviz predict {_word(folder)} --data FILE.csv predicts new rows"
+            say(f"the run is recorded in {folder}; {use}.")
         return 0
     say(_stopped(run, out, folder))
     return INTERRUPTED
@@ -296,13 +299,6 @@ def _stopped(run: ViewedRun, out: Path | None, folder: Path | None) -> str:
     hint = "; --out would have saved them" if made and not places else ""
     saved = "".join(f"; {place}" for place in places)
     return f"stopped after {made} of {run.spec.draws} draws of each chain{saved}{hint}."
-
-
-def _recorded(run: ViewedRun, folder: Path) -> str:
-    """Return the location of a recording, and the commands that use it."""
-    use = f"bnnviz predict {_word(folder)} --data FILE.csv predicts new rows" if run.spec.attachment else ""
-    use = use or f"bnnviz export {_word(folder)} --format netcdf makes a file for ArviZ of it"
-    return f"the run is recorded in {folder}; {use}."
 
 
 def _word(folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -136,8 +137,10 @@ class RaceSpec:
                 "budget",
             )
         entries = tuple(_checked(number, entry, own_target) for number, entry in enumerate(self.entries))
-        for entry in entries[1:]:
-            _refuse_difference(entries[0], entry)
+        for entry, name in itertools.product(entries[1:], SHARED):
+            if getattr(entry, name) != getattr(entries[0], name):
+                word = _WORDS.get(name, name)
+                raise BnnvizError(f"All samplers of a race share the {word}; give it once for all of them.", name)
         _refuse_starts(entries)
         return type(self)(entries, budget)
 
@@ -261,13 +264,6 @@ def of_entry(error: BnnvizError, number: int, entry: Spec) -> BnnvizError:
     if not own:
         return error
     return BnnvizError(f"Sampler {number + 1}: {error.sentence}", f"{number}.{error.field}")
-
-
-def _refuse_difference(first: Spec, entry: Spec) -> None:
-    for name in SHARED:
-        if getattr(first, name) != getattr(entry, name):
-            word = _WORDS.get(name, name)
-            raise BnnvizError(f"All samplers of a race share the {word}; give it once for all of them.", name)
 
 
 def _refuse_starts(entries: tuple[Spec, ...]) -> None:

@@ -126,7 +126,10 @@ def read_table(
     goal = columns.pop(target)
     present = _known_rows(goal, found.name, notes)
     y, class_names, task = _target(goal, goal.values[present], task)
-    notes += _few_classes(target, y, class_names)
+    # A split may leave no row of these classes to train on or to test.
+    counts = [(kind, int((y == k).sum())) for k, kind in enumerate(class_names)]
+    if few := [f"{kind} ({count})" for kind, count in counts if count < FEWEST_ROWS]:
+        notes.append(f"These classes of {target} have few rows: {listed(few)}.")
     inputs = _inputs(list(columns.values()), found.name, notes)
     table = UserTable(
         name=found.name,
@@ -238,12 +241,6 @@ def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
             field="task",
         )
     return "regression"
-
-
-def _few_classes(key: str, labels: np.ndarray, names: Sequence[str]) -> list[str]:
-    """Return a note on the classes with so few rows that a split may leave none of them to train on or to test."""
-    few = [f"{name} ({int((labels == k).sum())})" for k, name in enumerate(names) if (labels == k).sum() < FEWEST_ROWS]
-    return [f"These classes of {key} have few rows: {listed(few)}."] if few else []
 
 
 def _inputs(columns: list[Column], name: str, notes: list[str]) -> list[Column]:
