@@ -54,7 +54,7 @@ class AutomaticRun:
     def attach(self, run: Run) -> None:
         """Record the choice in a run and limit its time (`Limit`)."""
         run.notes.append(Message("remark", text=self.plan.sentence))
-        run.minutes = self.minutes
+        run.chosen, run.minutes = True, self.minutes
         Limit(run, self.plan.seconds)
 
 

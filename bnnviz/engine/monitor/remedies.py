@@ -29,15 +29,20 @@ def rejects(run: AnyRun) -> bool:
 
 def more(run: AnyRun) -> list[Remedy]:
     """Return remedies that increase the number of draws; without options for an unlimited run."""
-    if run.minutes is not None and (run.spec.draws is None or run.store.common(run.alive) < run.spec.draws):
+    if out_of_time(run):
         return [Remedy("allow more time", {"minutes": float(f"{_TIMES * run.minutes:.2g}")})]
     return [Remedy("make more draws", {} if run.spec.draws is None else {"draws": _TIMES * run.spec.draws})]
+
+
+def out_of_time(run: AnyRun) -> bool:
+    """Return whether a time limit ends the run before it has all its draws."""
+    return run.minutes is not None and (run.spec.draws is None or run.store.common(run.alive) < run.spec.draws)
 
 
 def of_sampler(run: AnyRun, text: str, **settings: Any) -> Remedy:
     """Return other settings of the run's sampler."""
     # If a pilot chooses the sampler, settings need its name.
-    named = {} if run.minutes is None else {"sampler": run.spec.sampler}
+    named = {"sampler": run.spec.sampler} if run.chosen else {}
     return Remedy(text, named | {"settings": settings})
 
 
@@ -104,7 +109,7 @@ def elsewhere(run: AnyRun) -> Remedy:
 def closer_to_mode(run: AnyRun) -> list[Remedy]:
     """Return what helps an optimiser that has not reached a mode."""
     scale = Remedy("standardise the inputs")
-    if run.minutes is not None:
+    if out_of_time(run):
         return more(run)
     steps = next((name for name in ("steps", "mode_steps") if has(run, name)), None)
     ways = [] if steps is None else [raised(run, "take more steps", steps)]

@@ -82,8 +82,8 @@ def of_run(run: AnyRun) -> Iterator[Message]:
         yield Message("no_draws", phase=run.phase)
         return
     yield from (note for note in run.notes if note.code in _NOTED)
-    # A descent cut by the time limit does not end at a mode, and the check costs more than the run.
-    if run.minutes is None:
+    # A descent that a pilot shortens to its time does not end at a mode, and the check costs more than the run.
+    if not run.chosen:
         yield from _of_modes(run)
     for message in run.sampler.text(run.sampler).warnings(run.sampler_stats.summary()):
         # Remedies of a sampler are settings.

@@ -142,6 +142,7 @@ _CONTENTS: dict[str, Check] = {
     "tally": is_object,
     "compiled_since": or_none(is_count),
     "minutes": or_none(is_amount),
+    "chosen": lambda value: isinstance(value, bool),
     "rejected": lambda value: isinstance(value, dict) and value.keys() <= {"count", "first"},
 }
 
@@ -149,7 +150,7 @@ _CONTENTS: dict[str, Check] = {
 _SEED_BYTES = 7  # of a digest: a seed has eight, including a sign
 _VERSION = 1
 #: Types of plain values in a checkpoint.
-_PLAIN = ("phase", "steps", "gradients", "generation", "seconds", "cpu_seconds", "device_seconds", "minutes")
+_PLAIN = ("phase", "steps", "gradients", "generation", "seconds", "cpu_seconds", "device_seconds", "minutes", "chosen")
 _SAME_POTENTIAL = 1e-3  # relative difference of U between machines
 
 

@@ -93,7 +93,7 @@ class Run(Restorable):
         self._step_seconds = _STEP_SECONDS
         self.threads = threads_for(6 * spec.chains * self.target.examples * self.target.row_work)
         self.runs = [self]  # a race and a fork have several
-        self.minutes: float | None = None  # time limit, including the pilot's
+        self.chosen, self.minutes = False, None  # whether a pilot chose the sampler; the time limit, if any
         self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()
         self.waiting = Waiting(self)

@@ -35,6 +35,7 @@ def run(x: np.ndarray | None = None, *, weighted: bool = False, converges: bool 
         target=Callable(lambda x: 0.5 * x.square().sum(-1), 2),
         spec=Spec(target="mine", sampler=name, draws=DRAWS),
         minutes=None,
+        chosen=False,
         store=store,
         alive=alive,
         sample_stats=stats,

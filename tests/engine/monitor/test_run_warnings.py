@@ -29,6 +29,7 @@ def run(name: str = "bps") -> Any:
         target=SimpleNamespace(cov=lambda: np.diag([1.0, 4.0]), names=lambda: ["a", "b"]),
         spec=Spec(target="gaussian", sampler=name, draws=100),
         minutes=None,
+        chosen=False,
         own_target=False,
     )
 

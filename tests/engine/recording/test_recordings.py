@@ -20,6 +20,7 @@ import bnnviz
 from bnnviz import samplers
 from bnnviz.cli.main import main
 from bnnviz.engine.automatic.tables import Limit
+from bnnviz.engine.monitor import remedies
 from bnnviz.engine.recording import arrays, reader
 from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.export import FORMS, export, to_arviz
@@ -96,9 +97,11 @@ def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
     again = finished(resume(tmp_path / "run"))
     assert run.steps < again.steps < 10**6
     assert again.device_seconds < 2
+    assert remedies.more(again)[0].options.keys() == {"minutes"}
     made = again.store.common(again.alive)
     again.extend(5)
     assert finished(again).store.common(again.alive) == made + 5
+    assert remedies.more(again)[0].options.keys() == {"draws"}
 
 
 @pytest.fixture
