@@ -212,7 +212,9 @@ class BackgroundRun(WithFigures, WithPredictions):
 @torch.inference_mode(False)
 def _unpickled(checkpoint: bytes, target: targets.Target | None) -> BackgroundRun:
     """Restore a pickled run."""
-    return BackgroundRun(ViewedRun.restore(checkpoint, target=target), paused=True).begin()
+    run = ViewedRun.restore(checkpoint, target=target)
+    Limit.resume(run)
+    return BackgroundRun(run, paused=True).begin()
 
 
 @torch.inference_mode(False)

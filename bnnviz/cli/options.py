@@ -110,7 +110,9 @@ def read_request(path: str) -> dict[str, Any]:
     try:
         value = plain_json(text)
     except ValueError as error:
-        raise BnnvizError(f"The spec {path} is not JSON ({error}). A table is given by --data {path}.") from None
+        is_json = path == "-" or path.endswith(".json")
+        hint = "Check its commas and quotes." if is_json else f"A table is passed by --data {path}."
+        raise BnnvizError(f"The spec {path} is not JSON ({error}). {hint}") from None
     if not isinstance(value, dict):
         raise BnnvizError(f"The spec {path} is not a JSON object with the keys target and sampler.")
     for place in ("settings", "target_settings"):

@@ -277,7 +277,7 @@ def _save(run: ViewedRun, out: Path) -> bool:
 
 
 def print_results(run: ViewedRun, as_json: bool, details: bool) -> None:
-    """Print the summary of a run that has draws, its warnings and its error; without details only a table's verdict."""
+    """Print the summary of a run that has draws, its warnings and its error; of a table only the verdict by default."""
     details, warnings = details or run.spec.file is None, []
     if run.draws.shape[1] or run.phase == "done":
         summary = run.summary()

@@ -109,16 +109,25 @@ class Limit:
     """End a run after some seconds of computing time in any phase, with the draws so far."""
 
     def __init__(self, run: AnyRun, seconds: float) -> None:
-        self._run, self._begun, self._seconds = run, run.device_seconds, seconds
+        self._run, self._seconds = run, seconds
         self._next = _FIRST * seconds
         run.minutes = run.minutes or seconds / 60
+        run.ends_at = run.device_seconds + seconds
         run.on_work.append(self._check)
 
+    @classmethod
+    def resume(cls, run: AnyRun) -> None:
+        """Limit a restored run to the rest of its time, if it had a limit."""
+        if run.ends_at is not None and not run.finished:
+            cls(run, max(run.ends_at - run.device_seconds, 0.0))
+
     def _check(self) -> None:
-        run, passed = self._run, self._run.device_seconds - self._begun
-        if run.finished or run.minutes is None:
+        run = self._run
+        if run.finished or run.ends_at is None:
             return
-        if passed >= self._seconds:
+        left = run.ends_at - run.device_seconds
+        passed = self._seconds - left
+        if left <= 0:
             self._end("the time was used up")
         elif run.phase == "start" and passed >= _SEARCH * self._seconds:
             run.notes.append(Message("search_cut", seconds=passed))
@@ -132,7 +141,7 @@ class Limit:
                 return
             begun = time.thread_time()
             found = measured_mixing(run, Predictor(run.target), weights=False)
-            self._seconds -= time.thread_time() - begun  # a look is part of the time
+            run.ends_at -= time.thread_time() - begun  # a look is part of the time
             if found.rhat <= GOOD_RHAT and found.least >= ENOUGH:
                 self._end(f"the predictions have converged (R-hat {found.rhat:.3f}, ESS {found.least:,.0f} at least)")
 

@@ -24,7 +24,7 @@ def resume(
     sampler: Sampler | None = None,
     run_class: type[R] = ViewedRun,
 ) -> R:
-    """Restore the run of a recording, which continues with the same draws and in the remaining time, if limited."""
+    """Restore the run of a recording, which continues with the same draws, up to its time limit if it has one."""
     recording = Recording(Path(folder))
     run = run_class.restore(recording.checkpoint(), target=target, sampler=sampler)
     if run.spec.draws is not None:
@@ -38,6 +38,5 @@ def resume(
             raise BnnvizError(f"The recording {folder} lacks draws that its checkpoint refers to.", "run")
         if most:
             run.refill(draws, logs, stats)
-    if run.minutes is not None and not run.finished:
-        Limit(run, max(60 * run.minutes - run.device_seconds, 0.0))
+    Limit.resume(run)
     return run

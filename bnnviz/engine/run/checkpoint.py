@@ -141,7 +141,7 @@ _CONTENTS: dict[str, Check] = {
     "rng": _is_vector(torch.uint8),
     "tally": is_object,
     "compiled_since": or_none(is_count),
-    "minutes": or_none(is_amount),
+    **dict.fromkeys(("minutes", "ends_at"), or_none(is_amount)),
     "chosen": lambda value: isinstance(value, bool),
     "rejected": lambda value: isinstance(value, dict) and value.keys() <= {"count", "first"},
 }
@@ -150,7 +150,8 @@ _CONTENTS: dict[str, Check] = {
 _SEED_BYTES = 7  # of a digest: a seed has eight, including a sign
 _VERSION = 1
 #: Types of plain values in a checkpoint.
-_PLAIN = ("phase", "steps", "gradients", "generation", "seconds", "cpu_seconds", "device_seconds", "minutes", "chosen")
+_PLAIN = ("phase", "steps", "gradients", "generation", "seconds", "cpu_seconds", "device_seconds")
+_REQUESTED = ("chosen", "minutes", "ends_at")  # known before the run begins
 _SAME_POTENTIAL = 1e-3  # relative difference of U between machines
 
 
@@ -202,7 +203,7 @@ class Restorable(KeptDraws):
             "begun": self.begun.to_json(),
             "attachment": self.spec.target_attachment,
             "start_points": self.spec.start_points,
-            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: getattr(self, name) for name in (*_PLAIN, *_REQUESTED)},
             "notes": [note.to_json() for note in self.notes],
             "changes": self.changes,
             "alive": torch.as_tensor(self.alive),
@@ -237,6 +238,9 @@ class Restorable(KeptDraws):
         run = cls(Spec(**current, **held), target=target, sampler=sampler)
         run.begun = Spec(**begun, **held).checked(target is not None)
         run.changes = [tuple(change) for change in saved["changes"]]
+        run.notes = [Message.from_json(note) for note in saved["notes"]]
+        for name in _REQUESTED:
+            setattr(run, name, saved[name])
         if saved["kernel"] is not None:
             run._target_fingerprint.check(saved["given"])
             try:
@@ -248,7 +252,6 @@ class Restorable(KeptDraws):
         return run
 
     def _load(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
-        self.notes = [Message.from_json(note) for note in saved["notes"]]
         for name in _PLAIN:
             setattr(self, name, saved[name])
         self._switch.compiled_since = saved["compiled_since"]

@@ -93,7 +93,8 @@ class Run(Restorable):
         self._step_seconds = _STEP_SECONDS
         self.threads = threads_for(6 * spec.chains * self.target.examples * self.target.row_work)
         self.runs = [self]  # a race and a fork have several
-        self.chosen, self.minutes = False, None  # whether a pilot chose the sampler; the time limit, if any
+        self.chosen = False  # whether a pilot chose the sampler
+        self.minutes = self.ends_at = None  # time limit with the pilot's, and the `device_seconds` at which it ends
         self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()
         self.waiting = Waiting(self)
@@ -398,7 +399,7 @@ class Run(Restorable):
             self._next_phase()
 
     def extend(self, draws: int) -> None:
-        """Continue a finished run with more draws of each chain, however long they take; the change log records it."""
+        """Continue a finished run with more draws of each chain, without time limit; the change log records it."""
         if self.phase != "done":
             raise BnnvizError(f"The run has the phase {self.phase}; only a finished run can be extended.", "draws")
         kept = self.store.common(self.alive)
@@ -410,7 +411,7 @@ class Run(Restorable):
         self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
         if path is not None:
             self.draw_collector.path = path
-        self.phase, self.minutes = "sampling", None
+        self.phase, self.minutes, self.ends_at = "sampling", None, None
 
     def keep_states(self) -> None:
         """Keep the current states as draws, for a run that ends before its first draw."""

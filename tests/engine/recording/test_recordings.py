@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pickle
 import random
 import shutil
 import time
@@ -86,15 +87,19 @@ def halfway(spec: Spec, folder: Path) -> ViewedRun:
     return run
 
 
-def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [0, 200])
+def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path, steps: int) -> None:
     run = ViewedRun(BANANA.replace(draws=10**6))
     Limit(run, 0.5)
     recorder = RecordingWriter(run, tmp_path / "run")
-    run.prepare()
-    run.take(200)
+    if steps:  # else it was killed before it began
+        run.prepare()
+        run.take(steps)
     recorder.note(now=True)
     recorder.close()
-    again = finished(resume(tmp_path / "run"))
+    again = resume(tmp_path / "run")
+    again.prepare()
+    finished(again)
     assert run.steps < again.steps < 10**6
     assert again.device_seconds < 2
     assert remedies.more(again)[0].options.keys() == {"minutes"}
@@ -102,6 +107,14 @@ def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
     again.extend(5)
     assert finished(again).store.common(again.alive) == made + 5
     assert remedies.more(again)[0].options.keys() == {"draws"}
+
+
+def test_a_pickled_run_keeps_its_time_limit() -> None:
+    run = bnnviz.start("gaussian", "hmc", draws=10**6, chains=2, minutes=0.01, paused=True)
+    again = pickle.loads(pickle.dumps(run))
+    run.stop()
+    again.play()
+    assert again.wait().draws.shape[1] < 10**6
 
 
 @pytest.fixture
